@@ -1,0 +1,124 @@
+package runtime
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// PodRef names a pod. UID is its identity; Namespace and Name are for people
+// and may be empty where a runtime lost them.
+type PodRef struct {
+	UID       types.UID
+	Namespace string
+	Name      string
+}
+
+// RefOf returns the reference of a pod.
+func RefOf(pod *v1.Pod) PodRef {
+	return PodRef{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name}
+}
+
+// String gives the kubelet's human form, name_namespace(uid).
+func (r PodRef) String() string {
+	return r.Name + "_" + r.Namespace + "(" + string(r.UID) + ")"
+}
+
+// State is the state of a container as a runtime knows it. It has the four
+// values of the CRI; a container that was removed has no state at all.
+type State string
+
+// The states of a container.
+const (
+	StateCreated State = "created" // made, never started
+	StateRunning State = "running"
+	StateExited  State = "exited"
+	StateUnknown State = "unknown" // the runtime lost track of it
+)
+
+// PodStatus is what a runtime observed of one pod. It is a snapshot: whoever
+// receives one owns it, and nobody writes to it after it was handed over.
+type PodStatus struct {
+	PodRef
+
+	// IPs of the newest sandbox, primary first; empty unless it is ready.
+	IPs []string
+
+	// Sandboxes, newest first (attempt, then creation time, then ID).
+	Sandboxes []SandboxStatus
+
+	// Containers of all sandboxes, newest first (creation time). Several of
+	// one name are the normal case after a restart.
+	Containers []ContainerStatus
+
+	// ObservedAt is a time before the first read that this status is made
+	// of: whatever was done before it is visible here.
+	ObservedAt time.Time
+}
+
+// SandboxStatus is what a runtime observed of one sandbox.
+type SandboxStatus struct {
+	ID          string
+	Attempt     uint32
+	Ready       bool
+	IPs         []string
+	HostNetwork bool
+	CreatedAt   time.Time
+}
+
+// ContainerStatus is what a runtime observed of one container instance.
+type ContainerStatus struct {
+	// ID as the runtime gave it, without the type prefix of the API
+	// ("process://"); unique in the runtime.
+	ID string
+	// Name of the container in the pod's spec.
+	Name      string
+	SandboxID string
+	State     State
+
+	CreatedAt  time.Time
+	StartedAt  time.Time // zero unless it was started
+	FinishedAt time.Time // zero unless State is StateExited
+
+	// ExitCode, Reason and Message tell how it ended; set for StateExited.
+	// Reason is Completed, Error, OOMKilled or the runtime's own.
+	ExitCode int32
+	Reason   string
+	Message  string
+
+	// RestartCount is how often a container of this name was started before.
+	RestartCount int32
+	// Hash of the spec that it was made from, see ContainerHash.
+	Hash uint64
+
+	Image    string // as the spec named it
+	ImageRef string // digest or ID of what really runs, where known
+}
+
+// Container returns the newest container of the name, or nil.
+func (s *PodStatus) Container(name string) *ContainerStatus {
+	if s == nil {
+		return nil
+	}
+	for i := range s.Containers {
+		if s.Containers[i].Name == name {
+			return &s.Containers[i]
+		}
+	}
+	return nil
+}
+
+// Running tells whether any container of the pod runs or may run: one in an
+// unknown state counts.
+func (s *PodStatus) Running() bool {
+	if s == nil {
+		return false
+	}
+	for i := range s.Containers {
+		if st := s.Containers[i].State; st == StateRunning || st == StateUnknown {
+			return true
+		}
+	}
+	return false
+}
