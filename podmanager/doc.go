@@ -1,0 +1,2 @@
+// Package podmanager answers: what should run here?
+package podmanager

@@ -1,0 +1,2 @@
+// Package runtime answers: what does run here?
+package runtime
