@@ -1,0 +1,2 @@
+// Package admission answers: may this pod run here?
+package admission
