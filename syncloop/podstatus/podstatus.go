@@ -1,0 +1,96 @@
+package podstatus
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Input is everything that a status is made of. Nothing in it is written to.
+type Input struct {
+	// Pod is the pod as its source gave it.
+	Pod *v1.Pod
+	// API is the status that the API server has: that of the pod's mirror for
+	// a static pod. Nil stands for Pod.Status. Conditions that the kubelet
+	// does not own are taken from it.
+	API *v1.PodStatus
+	// Previous is the status that was said last, the result of an earlier
+	// call. Nil stands for API, which is right for the first call of a life.
+	Previous *v1.PodStatus
+	// Observed is what the runtime sees; nil is a pod that it does not know.
+	Observed *runtime.PodStatus
+
+	// RuntimeName is put before container IDs: "process" makes process://id.
+	RuntimeName string
+	// StartFailures are the last failed starts by container name, as the
+	// runtime reported them; one without a Reason counts as none.
+	StartFailures map[string]runtime.StartResult
+	// Readiness and Startup are what is known of probes.
+	Readiness, Startup Probing
+	// AgentStarted is when this agent started; zero for no such time. A
+	// container that ran 10 seconds before it inherits its readiness from
+	// API, for no probe of this agent can have run on it.
+	AgentStarted time.Time
+
+	// RestartAll is set while a RestartAllContainers rule is being carried
+	// out and containers of the pod remain to be removed.
+	RestartAll bool
+	// Stopped is set once the pod is over for good: its containers were seen
+	// stopped and none will be started.
+	Stopped bool
+	// Verdict is the sentence that was passed on the pod, nil for none. It is
+	// applied to every status until the pod is gone.
+	Verdict *Verdict
+
+	// HostIPs are the addresses of the node, primary first. The family of the
+	// first decides which pod IP is the primary one; without any it is IPv4.
+	HostIPs []string
+	// Now is the time of this computation.
+	Now time.Time
+}
+
+// Probing is what is known of one kind of probe in a pod.
+type Probing struct {
+	// Workers names the containers that a worker probes. A container that
+	// nobody probes counts as ready, and as started.
+	Workers map[string]bool
+	// Results are the published results by container ID, without type prefix.
+	Results map[string]runtime.Verdict
+}
+
+// Verdict is a sentence on a pod: phase Failed, with this reason and message.
+// Eviction, the active deadline, rejection and shutdown pass it; who passes it
+// keeps it in the pod's record.
+type Verdict struct {
+	Reason  string
+	Message string
+}
+
+// Event is an event for users, of type Normal or Warning.
+type Event struct {
+	Type    string
+	Reason  string
+	Message string
+}
+
+// Result is a status and what goes with it. The caller owns it.
+type Result struct {
+	// Status is complete: normalised, with transition times and start time.
+	Status v1.PodStatus
+	// Changed tells that Status is not [Equal] to the previous one.
+	Changed bool
+	// Terminal tells that the phase is Succeeded or Failed: what still runs
+	// of the pod is to be stopped, and nothing is to be started.
+	Terminal bool
+	// Verdict is the one to remember: that of the input, or a new one when
+	// the pod has just passed its deadline.
+	Verdict *Verdict
+	// Events are those of this computation; a new verdict brings one.
+	Events []Event
+	// Illegal is set when the runtime claims that a container runs again that
+	// had ended for good. Status then keeps what was said before, as the
+	// kubelet does, but for the verdict.
+	Illegal *IllegalTransition
+}
