@@ -1,0 +1,2 @@
+// Package kubeparts is the kubelet, as parts.
+package kubeparts
