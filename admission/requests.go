@@ -1,0 +1,115 @@
+package admission
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+	helpers "k8s.io/component-helpers/resource"
+)
+
+// Requests is what a pod asks of a node, or what a node can give, in whole
+// numbers: cpu in millicores, all else in its base unit, each rounded up. A
+// quantity beyond int64 counts as the largest one, so that it fits nowhere, and
+// a negative one as zero.
+type Requests struct {
+	MilliCPU         int64
+	Memory           int64
+	EphemeralStorage int64
+	// Scalar holds extended resources, hugepages and attachable volumes; nil
+	// when there are none.
+	Scalar map[v1.ResourceName]int64
+}
+
+// PodRequests returns the effective requests of a pod: the larger of its
+// containers with sidecars and of each init step, pod-level requests in place
+// of the sum, overhead on top.
+func PodRequests(pod *v1.Pod) Requests {
+	return requestsOf(helpers.PodRequests(pod, helpers.PodResourcesOptions{}))
+}
+
+// runningRequests is what a pod holds that was admitted before: for a container
+// with resources in its status the largest of desired, allocated and actual.
+func runningRequests(pod *v1.Pod) Requests {
+	return requestsOf(helpers.PodRequests(pod, helpers.PodResourcesOptions{
+		UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true,
+	}))
+}
+
+func requestsOf(list v1.ResourceList) Requests {
+	var r Requests
+	for name, q := range list {
+		switch {
+		case name == v1.ResourceCPU:
+			r.MilliCPU = milliValue(q)
+		case name == v1.ResourceMemory:
+			r.Memory = value(q)
+		case name == v1.ResourceEphemeralStorage:
+			r.EphemeralStorage = value(q)
+		case isScalar(name):
+			if r.Scalar == nil {
+				r.Scalar = make(map[v1.ResourceName]int64)
+			}
+			r.Scalar[name] = value(q)
+		}
+	}
+	return r
+}
+
+// isScalar tells whether a resource is counted although it is none of the
+// named ones. Other names without a prefix are ignored on both sides.
+func isScalar(name v1.ResourceName) bool {
+	s := string(name)
+	return isExtended(name) ||
+		strings.HasPrefix(s, v1.ResourceHugePagesPrefix) ||
+		strings.HasPrefix(s, v1.ResourceAttachableVolumesPrefix) ||
+		strings.Contains(s, v1.ResourceDefaultNamespacePrefix)
+}
+
+// isExtended tells whether a resource is of somebody else's domain: its node
+// may lack it without the pod being refused.
+func isExtended(name v1.ResourceName) bool {
+	s := string(name)
+	if !strings.Contains(s, "/") || strings.Contains(s, v1.ResourceDefaultNamespacePrefix) ||
+		strings.HasPrefix(s, v1.DefaultResourceRequestsPrefix) {
+		return false
+	}
+	return len(validation.IsQualifiedName(v1.DefaultResourceRequestsPrefix+s)) == 0
+}
+
+func milliValue(q resource.Quantity) int64 {
+	if q.CmpInt64(math.MaxInt64/1000) >= 0 {
+		return math.MaxInt64
+	}
+	return max(q.MilliValue(), 0)
+}
+
+func value(q resource.Quantity) int64 {
+	if q.CmpInt64(math.MaxInt64) >= 0 {
+		return math.MaxInt64
+	}
+	return max(q.Value(), 0)
+}
+
+// zero tells whether nothing at all is requested, so that only the number of
+// pods counts.
+func (r Requests) zero() bool {
+	return r.MilliCPU == 0 && r.Memory == 0 && r.EphemeralStorage == 0 && len(r.Scalar) == 0
+}
+
+// scalarNames are the names of the scalar resources in order.
+func (r Requests) scalarNames() []v1.ResourceName {
+	if len(r.Scalar) == 0 {
+		return nil
+	}
+	names := make([]v1.ResourceName, 0, len(r.Scalar))
+	for name := range r.Scalar {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
