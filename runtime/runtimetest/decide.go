@@ -5,48 +5,49 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-type decision struct {
-	newSandbox bool
-	start      []start
-}
-
-type start struct {
-	*v1.Container
-	init  bool
-	order int
-}
-
-func decide(pod *v1.Pod, st *runtime.PodStatus) (d decision) {
+func decide(in runtime.PlanInput) (a runtime.Actions) {
+	pod, st := in.Pod, in.Status
 	if pod.DeletionTimestamp != nil {
-		return d
+		return a
 	}
-	d.newSandbox = len(st.Sandboxes) == 0 || !st.Sandboxes[0].Ready
+	if st == nil || len(st.Sandboxes) == 0 {
+		a.CreateSandbox = true
+	} else if !st.Sandboxes[0].Ready {
+		a.CreateSandbox, a.Attempt = true, st.Sandboxes[0].Attempt+1
+	}
 	inits := pod.Spec.InitContainers
 	for i := range inits {
 		c := &inits[i]
 		s := st.Container(c.Name)
-		if c.RestartPolicy != nil && *c.RestartPolicy == v1.ContainerRestartPolicyAlways {
+		if runtime.IsSidecar(c) {
 			if s == nil || s.State != runtime.StateRunning {
-				d.start = append(d.start, start{c, false, len(inits) - i})
+				a.Init = append(a.Init, startOf(c, s))
 			}
 			continue
 		}
 		switch {
 		case s == nil, s.State == runtime.StateCreated, s.State == runtime.StateExited && s.ExitCode != 0 && pod.Spec.RestartPolicy != v1.RestartPolicyNever:
-			d.start = append(d.start, start{c, true, 0})
-			return d
+			a.Init = append(a.Init, startOf(c, s))
+			return a
 		case s.State != runtime.StateExited || s.ExitCode != 0:
-			return d
+			return a
 		}
 	}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		s := st.Container(c.Name)
 		if s == nil || s.State == runtime.StateCreated || s.State == runtime.StateExited && restarts(pod, s.ExitCode) {
-			d.start = append(d.start, start{c, false, 0})
+			a.Containers = append(a.Containers, startOf(c, s))
 		}
 	}
-	return d
+	return a
+}
+
+func startOf(c *v1.Container, s *runtime.ContainerStatus) runtime.Start {
+	if s == nil {
+		return runtime.Start{Container: c}
+	}
+	return runtime.Start{Container: c, RestartCount: s.RestartCount + 1}
 }
 
 func restarts(pod *v1.Pod, code int32) bool {

@@ -32,7 +32,8 @@ import (
 // (pods get addresses that nothing answers at), or survive its process. A
 // container of it prints its script's Output at its start and nothing more.
 type Fake struct {
-	script ScriptFunc
+	script  ScriptFunc
+	backoff runtime.BackoffConfig
 
 	mu       sync.Mutex
 	pods     map[types.UID]*fakePod
@@ -50,6 +51,8 @@ var (
 type FakeConfig struct {
 	// Script chooses how containers behave; ByCommand by default.
 	Script ScriptFunc
+	// Backoff sets the pace of restarts; the zero value is the kubelet's.
+	Backoff runtime.BackoffConfig
 }
 
 // NewFake returns a node without pods.
@@ -57,7 +60,7 @@ func NewFake(cfg FakeConfig) *Fake {
 	if cfg.Script == nil {
 		cfg.Script = ByCommand
 	}
-	return &Fake{script: cfg.Script, pods: map[types.UID]*fakePod{}}
+	return &Fake{script: cfg.Script, backoff: cfg.Backoff, pods: map[types.UID]*fakePod{}}
 }
 
 // fakePod is what a Fake keeps for one pod, oldest first.
@@ -69,9 +72,10 @@ type fakePod struct {
 	// kills counts calls of KillPod, so that a SyncPod that was overtaken
 	// starts nothing after it.
 	kills int
-	// stopBy is the earliest deadline that KillPod was given; zero while the
-	// pod is not being killed.
-	stopBy time.Time
+	// closing is set while the pod is killed: once nothing of it runs, its
+	// sandboxes are closed.
+	closing bool
+	backoff runtime.Backoff
 }
 
 // fakeContainer is one instance of a container.
@@ -80,10 +84,13 @@ type fakeContainer struct {
 	id        string
 	name      string
 	sandboxID string
-	attempt   uint32
+	attempt   int32
 	hash      uint64
 	image     string
-	order     int // rank in which it is asked to stop, lowest first
+	// stopBy is when it is killed, zero until it is to stop; it is asked to
+	// end once those with the IDs in after have ended.
+	stopBy time.Time
+	after  []string
 }
 
 // ListPods implements [runtime.Runtime]. The pods come in order of UID.
@@ -178,7 +185,7 @@ func (c *fakeContainer) status() runtime.ContainerStatus {
 		ID: c.id, Name: c.name, SandboxID: c.sandboxID, State: c.state,
 		CreatedAt: c.created, StartedAt: c.started, FinishedAt: c.finished,
 		ExitCode: c.code, Reason: c.reason, Message: c.message,
-		RestartCount: int32(c.attempt), Hash: c.hash,
+		RestartCount: c.attempt, Hash: c.hash,
 		Image: c.image, ImageRef: c.image,
 	}
 }

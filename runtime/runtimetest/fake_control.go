@@ -46,13 +46,10 @@ func (f *Fake) LoseTrack(uid types.UID, container string) error {
 }
 
 // FailSandbox ends the newest sandbox of a pod and all that runs in it, as a
-// reboot does.
+// reboot does. It gives ErrNotFound for a pod that the Fake does not know.
 func (f *Fake) FailSandbox(uid types.UID) error {
 	known := f.update(uid, func(p *fakePod) bool {
-		now := time.Now()
-		for _, c := range p.containers {
-			c.stopForPod(now, now, false, nil)
-		}
+		p.killNow()
 		if n := len(p.sandboxes); n > 0 {
 			p.sandboxes[n-1].Ready, p.sandboxes[n-1].IPs = false, nil
 		}
@@ -64,34 +61,44 @@ func (f *Fake) FailSandbox(uid types.UID) error {
 	return nil
 }
 
+// killNow ends all that runs of the pod.
+func (p *fakePod) killNow() {
+	now := time.Now()
+	for _, c := range p.containers {
+		if c.mayRun() {
+			c.stopBy = now
+			c.advanceStop(now, false, nil)
+		}
+	}
+}
+
 // Forget drops a pod and all that runs in it without a trace.
 func (f *Fake) Forget(uid types.UID) {
-	f.mu.Lock()
-	if p := f.pods[uid]; p != nil {
-		for _, c := range p.containers {
-			c.stopForPod(time.Now(), time.Now(), false, nil)
-		}
+	f.update(uid, func(p *fakePod) bool {
+		p.killNow()
 		delete(f.pods, uid)
-	}
-	watchers := f.watchers
-	f.mu.Unlock()
-	tell(watchers, uid)
+		return true
+	})
 }
 
 // Invent adds running containers that nobody asked for, in a pod that is made
 // for them if need be: what another agent, or an earlier life of this one, left
-// behind.
+// behind. Names that run already are left alone.
 func (f *Fake) Invent(ref runtime.PodRef, containers ...string) {
 	pod := &v1.Pod{}
 	pod.UID, pod.Namespace, pod.Name = ref.UID, ref.Namespace, ref.Name
-	s := f.beginSync(runtime.SyncRequest{Pod: pod})
+	s := &syncing{Fake: f, req: runtime.SyncRequest{Pod: pod}, ref: ref}
 	if known := f.update(ref.UID, func(*fakePod) bool { return false }); !known {
-		s.createSandbox()
+		s.createSandbox(0)
 	}
 	for _, name := range containers {
+		start := runtime.Start{Container: &v1.Container{Name: name}}
 		script := f.script(Instance{Pod: ref, Container: name})
 		f.update(ref.UID, func(p *fakePod) bool {
-			s.startIn(p, &v1.Container{Name: name}, script, 0)
+			if c := p.newest(name); c != nil {
+				start.RestartCount = c.attempt + 1
+			}
+			s.startIn(p, start, script)
 			return true
 		})
 	}

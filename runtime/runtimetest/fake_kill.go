@@ -3,59 +3,88 @@ package runtimetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// KillPod implements [runtime.Runtime]. Sidecars are asked to stop after the
-// containers that they serve, the last of the spec first. What runs at the
-// deadline is killed, whatever its turn.
+// KillPod implements [runtime.Runtime]. Containers are asked to stop in the
+// order of [runtime.StopOrder]. What runs at the deadline is killed, whatever
+// its turn.
 func (f *Fake) KillPod(ctx context.Context, req runtime.KillRequest) error {
-	uid := req.Ref.UID
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("kill pod %s: %w", req.Ref, err)
 	}
+	deadline := req.Deadline
+	if deadline.IsZero() {
+		deadline = time.Now().Add(req.Grace)
+	}
+	uid := req.Ref.UID
+	var status *runtime.PodStatus
 	f.update(uid, func(p *fakePod) bool {
-		deadline := req.Deadline
-		if deadline.IsZero() {
-			deadline = time.Now().Add(req.Grace)
-		}
 		p.kills++
-		if p.stopBy.IsZero() || deadline.Before(p.stopBy) {
-			p.stopBy = deadline
+		status = p.status(time.Now())
+		return false
+	})
+	order := runtime.StopOrder(req.Pod, status, req.Grace)
+	f.update(uid, func(p *fakePod) bool {
+		p.closing = true
+		for _, stop := range order {
+			if c := p.byID(stop.ID); c != nil && c.stopBy.IsZero() {
+				c.after = stop.After
+			}
+		}
+		for _, c := range p.containers {
+			c.stopAt(deadline)
 		}
 		return f.advanceStop(p)
 	})
-	if err := f.awaitStop(ctx, uid); err != nil {
+	if err := f.awaitEnd(ctx, uid, everyContainer); err != nil {
 		return fmt.Errorf("kill pod %s: %w", req.Ref, err)
 	}
 	return nil
 }
 
-// advanceStop asks for the end of the containers whose turn it is, and closes
-// the sandboxes once none is left. The lock is held. It reports whether the pod
-// changed.
-func (f *Fake) advanceStop(p *fakePod) bool {
-	if p.stopBy.IsZero() {
-		return false
+func everyContainer(*fakeContainer) bool { return true }
+
+// stopIn asks for the end of the container within the grace.
+func (c *fakeContainer) stopIn(grace time.Duration) { c.stopAt(time.Now().Add(grace)) }
+
+// stopAt asks for the end of the container by the deadline, unless an earlier
+// one holds. advanceStop carries it out.
+func (c *fakeContainer) stopAt(deadline time.Time) {
+	if c.mayRun() && (c.stopBy.IsZero() || deadline.Before(c.stopBy)) {
+		c.stopBy = deadline
 	}
+}
+
+// mayRun tells whether the container runs, as far as anyone knows.
+func (c *fakeContainer) mayRun() bool {
+	return c.state == runtime.StateRunning || c.state == runtime.StateUnknown
+}
+
+// advanceStop carries on with the stop of the containers that are asked to end,
+// and closes the sandboxes of a pod that is killed once nothing of it runs. It
+// is called after each change. The lock is held. It reports whether the pod
+// changed.
+func (f *Fake) advanceStop(p *fakePod) (changed bool) {
 	now := time.Now()
-	changed := false
-	for turn, ok := p.stopTurn(); ok; {
+	for again := true; again; {
+		again = false
 		for _, c := range p.containers {
-			if c.stopForPod(now, p.stopBy, c.order == turn, f.ender(p.ref.UID, c)) {
-				changed = true
+			if !c.stopBy.IsZero() && c.mayRun() {
+				c.advanceStop(now, p.allEnded(c.after), f.ender(p.ref.UID, c))
+				again = again || !c.mayRun()
 			}
 		}
-		next, more := p.stopTurn()
-		if more && next == turn {
-			return changed
-		}
-		turn, ok = next, more
+		changed = changed || again
 	}
-	p.stopBy = time.Time{}
+	if !p.closing || p.running() != nil {
+		return changed
+	}
+	p.closing = false
 	for i := range p.sandboxes {
 		if s := &p.sandboxes[i]; s.Ready {
 			s.Ready, s.IPs, changed = false, nil, true
@@ -64,40 +93,26 @@ func (f *Fake) advanceStop(p *fakePod) bool {
 	return changed
 }
 
-// stopForPod kills the container at the deadline, and asks it to end before if
-// it is its turn. It reports whether it ended.
-func (c *fakeContainer) stopForPod(now, deadline time.Time, turn bool, f fire) bool {
-	if !c.mayRun() {
-		return false
-	}
+// advanceStop asks the container to end if it is its turn, and kills it at its
+// deadline in any case.
+func (c *fakeContainer) advanceStop(now time.Time, turn bool, f fire) {
 	if c.state == runtime.StateUnknown {
 		c.state = runtime.StateRunning
 		c.end(now, exitKilled, reasonError)
-		return true
+		return
 	}
 	if turn {
 		c.term(now, f)
 	}
-	c.killBy(now, deadline, f)
-	return !c.mayRun()
+	c.killBy(now, c.stopBy, f)
 }
 
-// mayRun tells whether the container runs, as far as anyone knows.
-func (c *fakeContainer) mayRun() bool {
-	return c.state == runtime.StateRunning || c.state == runtime.StateUnknown
-}
-
-// stopTurn returns the lowest order among the containers that may run.
-func (p *fakePod) stopTurn() (turn int, ok bool) {
-	for _, c := range p.containers {
-		if !c.mayRun() {
-			continue
-		}
-		if !ok || c.order < turn {
-			turn, ok = c.order, true
-		}
-	}
-	return turn, ok
+// allEnded tells whether none of the containers runs.
+func (p *fakePod) allEnded(ids []string) bool {
+	return !slices.ContainsFunc(ids, func(id string) bool {
+		c := p.byID(id)
+		return c != nil && c.mayRun()
+	})
 }
 
 // ender returns what a container's timers call.
@@ -113,22 +128,22 @@ func (f *Fake) ender(uid types.UID, c *fakeContainer) fire {
 	}
 }
 
-// awaitStop returns nil once nothing of the pod runs.
-func (f *Fake) awaitStop(ctx context.Context, uid types.UID) error {
+// awaitEnd returns nil once none of the containers that are chosen runs.
+func (f *Fake) awaitEnd(ctx context.Context, uid types.UID, chosen func(*fakeContainer) bool) error {
 	for {
-		f.mu.Lock()
-		p := f.pods[uid]
-		if p == nil {
-			f.mu.Unlock()
+		var ended <-chan struct{}
+		f.update(uid, func(p *fakePod) bool {
+			for _, c := range p.containers {
+				if c.mayRun() && chosen(c) {
+					ended = c.wait()
+					break
+				}
+			}
+			return false
+		})
+		if ended == nil {
 			return nil
 		}
-		c := p.running()
-		if c == nil {
-			f.mu.Unlock()
-			return nil
-		}
-		ended := c.wait()
-		f.mu.Unlock()
 		select {
 		case <-ended:
 		case <-ctx.Done():

@@ -9,35 +9,33 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
-	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Reasons of a start that failed, as the kubelet names them.
+const (
+	reasonCreateError = "CreateContainerError"
+	reasonRunError    = "RunContainerError"
 )
 
 // errOvertaken ends a SyncPod that a KillPod overtook.
 var errOvertaken = errors.New("the pod is being killed")
 
-// SyncPod implements [runtime.Runtime]. It trusts the status of the request, as
-// a real engine has to, and refuses what the state forbids: a second instance
-// beside one that runs.
+// SyncPod implements [runtime.Runtime]: it carries out what [runtime.Plan] says.
+// It trusts the status of the request, as a real engine has to, and refuses what
+// its own state forbids: a second instance beside one that runs, and an attempt
+// that was used before.
 func (f *Fake) SyncPod(ctx context.Context, req runtime.SyncRequest) (runtime.SyncResult, error) {
-	var res runtime.SyncResult
 	ref := runtime.RefOf(req.Pod)
-	if err := ctx.Err(); err != nil {
-		return res, fmt.Errorf("sync pod %s: %w", ref, err)
+	s := &syncing{Fake: f, req: req, ref: ref}
+	err := ctx.Err()
+	if err == nil {
+		err = s.run(ctx)
 	}
-	if req.Status == nil {
-		req.Status, _ = f.PodStatus(ctx, ref.UID)
+	if err != nil {
+		err = fmt.Errorf("sync pod %s: %w", ref, err)
 	}
-	s := f.beginSync(req)
-	d := decide(req.Pod, req.Status)
-	if d.newSandbox {
-		s.createSandbox()
-	}
-	for _, c := range d.start {
-		if err := s.start(ctx, c.Container, c.init, c.order); err != nil {
-			return s.res, fmt.Errorf("sync pod %s: %w", ref, err)
-		}
-	}
-	return s.res, nil
+	return s.res, err
 }
 
 // syncing is one pass over one pod.
@@ -49,33 +47,103 @@ type syncing struct {
 	res   runtime.SyncResult
 }
 
-func (f *Fake) beginSync(req runtime.SyncRequest) *syncing {
-	s := &syncing{Fake: f, req: req, ref: runtime.RefOf(req.Pod)}
-	f.update(s.ref.UID, func(p *fakePod) bool {
-		s.kills = p.kills
+func (s *syncing) run(ctx context.Context) error {
+	var backoff runtime.Backoff
+	backoff.Config = s.backoff
+	s.update(s.ref.UID, func(p *fakePod) bool {
+		s.kills, backoff = p.kills, p.backoff
+		if s.req.Status == nil {
+			s.req.Status = p.status(time.Now())
+		}
 		return false
 	})
-	return s
+	a := decide(runtime.PlanInput{
+		Pod: s.req.Pod, Status: s.req.Status, Probes: s.req.Probes,
+		RestartAll: s.req.RestartAll, Backoff: backoff, Now: time.Now(),
+	})
+	s.res.RetryAt = a.RetryAt
+	if err := s.stop(ctx, a); err != nil {
+		return err
+	}
+	if a.CreateSandbox {
+		s.createSandbox(a.Attempt)
+	}
+	s.remove(a)
+	for _, starts := range [][]runtime.Start{a.Ephemeral, a.Init, a.Containers} {
+		for _, start := range starts {
+			ok, err := s.start(ctx, start)
+			if err != nil {
+				return err
+			}
+			if !ok && s.isPlainInit(start) {
+				return nil
+			}
+		}
+	}
+	return nil
 }
 
-// createSandbox adds a sandbox; with it begins what is kept for the pod.
-func (s *syncing) createSandbox() {
-	s.mu.Lock()
-	if s.pods[s.ref.UID] == nil {
-		s.pods[s.ref.UID] = &fakePod{ref: s.ref}
+// stop carries out the kills and resets of the plan.
+func (s *syncing) stop(ctx context.Context, a runtime.Actions) error {
+	if a.KillPod {
+		return s.stopAll(ctx)
 	}
-	s.mu.Unlock()
-	s.update(s.ref.UID, func(p *fakePod) bool {
-		var attempt uint32
-		if n := len(p.sandboxes); n > 0 {
-			attempt = p.sandboxes[n-1].Attempt + 1
+	grace := map[string]time.Duration{}
+	for _, k := range a.Kill {
+		grace[k.ID] = k.Grace
+	}
+	for _, r := range a.Reset {
+		if r.Kill {
+			grace[r.ID] = runtime.MinGrace
 		}
+	}
+	if len(grace) > 0 {
+		s.res.Acted = true
+		s.update(s.ref.UID, func(p *fakePod) bool {
+			for _, c := range p.containers {
+				if g, ok := grace[c.id]; ok {
+					c.stopIn(g)
+				}
+			}
+			return s.advanceStop(p)
+		})
+		if err := s.awaitEnd(ctx, s.ref.UID, func(c *fakeContainer) bool { _, ok := grace[c.id]; return ok }); err != nil {
+			return err
+		}
+	}
+	s.removeContainers(a.Reset)
+	return nil
+}
+
+// stopAll stops the whole pod, each container with its own grace.
+func (s *syncing) stopAll(ctx context.Context) error {
+	stops := runtime.StopOrder(s.req.Pod, s.req.Status, 0)
+	s.update(s.ref.UID, func(p *fakePod) bool {
+		s.res.Acted = p.live()
+		for _, stop := range stops {
+			if c := p.byID(stop.ID); c != nil {
+				c.stopIn(stop.Grace)
+				c.after = stop.After
+			}
+		}
+		for _, c := range p.containers {
+			if c.mayRun() && c.stopBy.IsZero() { // one that the status didn't show
+				c.stopIn(runtime.Grace(s.req.Pod, nil, runtime.KillOther))
+			}
+		}
+		p.closing = true
+		return s.advanceStop(p)
+	})
+	return s.awaitEnd(ctx, s.ref.UID, everyContainer)
+}
+
+// createSandbox adds a sandbox; what is kept for the pod begins with it.
+func (s *syncing) createSandbox(attempt uint32) {
+	s.addPod(s.ref)
+	s.update(s.ref.UID, func(p *fakePod) bool {
 		sb := runtime.SandboxStatus{
-			ID:          string(s.ref.UID) + "_" + strconv.Itoa(int(attempt)),
-			Attempt:     attempt,
-			Ready:       true,
-			HostNetwork: s.req.Pod.Spec.HostNetwork,
-			CreatedAt:   time.Now(),
+			ID: string(s.ref.UID) + "_" + strconv.Itoa(int(attempt)), Attempt: attempt, Ready: true,
+			HostNetwork: s.req.Pod.Spec.HostNetwork, CreatedAt: time.Now(),
 		}
 		if !sb.HostNetwork {
 			sb.IPs = []string{s.nextAddress()}
@@ -86,80 +154,124 @@ func (s *syncing) createSandbox() {
 	s.res.Acted = true
 }
 
-// start starts one container. The error ends the pass; what befell the
-// container alone goes into the result.
-func (s *syncing) start(ctx context.Context, spec *v1.Container, init bool, order int) error {
-	script := s.script(Instance{
-		Pod: s.ref, Container: spec.Name, Image: spec.Image,
-		Command: spec.Command, Args: spec.Args, Attempt: s.nextAttempt(spec.Name), Init: init,
-	})
-	if err := Wait(ctx, script.StartDelay); err != nil {
-		return fmt.Errorf("start container %s: %w", spec.Name, err)
+// addPod makes the Fake know a pod.
+func (f *Fake) addPod(ref runtime.PodRef) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pods[ref.UID] == nil {
+		f.pods[ref.UID] = &fakePod{ref: ref, backoff: runtime.Backoff{Config: f.backoff}}
 	}
-	result := runtime.StartResult{Container: spec.Name}
-	overtaken := false
+}
+
+// remove drops the dead containers and sandboxes that the plan names.
+func (s *syncing) remove(a runtime.Actions) {
+	if len(a.Remove)+len(a.RemoveSandboxes) == 0 {
+		return
+	}
+	s.res.Acted = true
 	s.update(s.ref.UID, func(p *fakePod) bool {
-		if p.kills != s.kills || !p.stopBy.IsZero() {
-			overtaken = true
-			return false
-		}
-		result.Reason, result.Message = s.startIn(p, spec, script, order)
+		p.containers = slices.DeleteFunc(p.containers, func(c *fakeContainer) bool {
+			return !c.mayRun() && slices.Contains(a.Remove, c.id)
+		})
+		p.sandboxes = slices.DeleteFunc(p.sandboxes, func(sb runtime.SandboxStatus) bool {
+			return !sb.Ready && slices.Contains(a.RemoveSandboxes, sb.ID)
+		})
 		return true
 	})
-	if overtaken {
-		return fmt.Errorf("start container %s: %w", spec.Name, errOvertaken)
+}
+
+// removeContainers drops the instances that a reset wants gone.
+func (s *syncing) removeContainers(resets []runtime.Reset) {
+	if len(resets) == 0 {
+		return
+	}
+	s.res.Acted = true
+	s.update(s.ref.UID, func(p *fakePod) bool {
+		p.containers = slices.DeleteFunc(p.containers, func(c *fakeContainer) bool {
+			return !c.mayRun() && slices.ContainsFunc(resets, func(r runtime.Reset) bool { return r.ID == c.id })
+		})
+		return true
+	})
+}
+
+// start starts one container. What befell it goes into the result, and ok says
+// whether it was started; the error ends the pass.
+func (s *syncing) start(ctx context.Context, start runtime.Start) (ok bool, err error) {
+	spec := start.Container
+	if start.Waits() {
+		s.res.Containers = append(s.res.Containers, runtime.StartResult{Container: spec.Name, Reason: start.Reason, Message: start.Message})
+		return false, nil
+	}
+	script := s.script(Instance{
+		Pod: s.ref, Container: spec.Name, Image: spec.Image, Command: spec.Command, Args: spec.Args,
+		Attempt: uint32(start.RestartCount), Init: s.isPlainInit(start),
+	})
+	if err := Wait(ctx, script.StartDelay); err != nil {
+		return false, fmt.Errorf("start container %s: %w", spec.Name, err)
+	}
+	result := runtime.StartResult{Container: spec.Name}
+	known := s.update(s.ref.UID, func(p *fakePod) bool {
+		if p.kills != s.kills || p.closing {
+			err = errOvertaken
+			return false
+		}
+		result.Reason, result.Message = s.startIn(p, start, script)
+		return true
+	})
+	if !known {
+		err = runtime.ErrNotFound
+	}
+	if err != nil {
+		return false, fmt.Errorf("start container %s: %w", spec.Name, err)
 	}
 	s.res.Acted = true
 	s.res.Containers = append(s.res.Containers, result)
-	return nil
+	return result.Reason == "", nil
+}
+
+// isPlainInit tells whether the start is of an init container that must end for
+// the next one to start.
+func (s *syncing) isPlainInit(start runtime.Start) bool {
+	inits := s.req.Pod.Spec.InitContainers
+	for i := range inits {
+		if &inits[i] == start.Container {
+			return !runtime.IsSidecar(start.Container)
+		}
+	}
+	return false
 }
 
 // startIn makes and starts an instance in the newest sandbox. The lock is held.
 // It returns the reason and message of a start that failed.
-func (s *syncing) startIn(p *fakePod, spec *v1.Container, script Script, order int) (reason, message string) {
-	sb := p.sandboxes[len(p.sandboxes)-1]
-	last := p.newest(spec.Name)
-	switch {
-	case !sb.Ready:
-		return "CreateContainerError", "sandbox " + sb.ID + " is not ready"
-	case last != nil && last.mayRun():
-		return "CreateContainerError", "container " + last.id + " still runs"
-	}
-	now := time.Now()
+func (s *syncing) startIn(p *fakePod, start runtime.Start, script Script) (reason, message string) {
+	spec, now := start.Container, time.Now()
 	c := &fakeContainer{
 		process: process{script: script, state: runtime.StateCreated, created: now},
-		name:    spec.Name, sandboxID: sb.ID, image: spec.Image, order: order,
+		id:      containerID(p.ref.UID, spec.Name, start.RestartCount),
+		name:    spec.Name, attempt: start.RestartCount, image: spec.Image, hash: runtime.ContainerHash(spec),
 	}
-	if last != nil {
-		c.attempt = last.attempt + 1
+	if n := len(p.sandboxes); n > 0 && p.sandboxes[n-1].Ready {
+		c.sandboxID = p.sandboxes[n-1].ID
+	} else {
+		return reasonCreateError, "the sandbox is not ready"
 	}
-	c.id = string(p.ref.UID) + "_" + spec.Name + "_" + strconv.Itoa(int(c.attempt))
-	p.trim(last)
+	for _, other := range p.containers {
+		if other.name == c.name && other.mayRun() {
+			return reasonCreateError, "container " + other.id + " still runs"
+		}
+		if other.id == c.id {
+			return reasonCreateError, "attempt " + c.id + " is reserved"
+		}
+	}
+	p.backoff = p.backoff.Started(start, s.req.Status, now)
 	p.containers = append(p.containers, c)
 	if script.StartError != nil {
-		c.message = script.StartError.Error()
-		return "RunContainerError", c.message
+		return reasonRunError, script.StartError.Error()
 	}
 	c.process.start(now, s.ender(p.ref.UID, c))
 	return "", ""
 }
 
-// trim removes the dead instances of a name but the newest.
-func (p *fakePod) trim(newest *fakeContainer) {
-	if newest == nil {
-		return
-	}
-	p.containers = slices.DeleteFunc(p.containers, func(c *fakeContainer) bool {
-		return c.name == newest.name && c != newest
-	})
-}
-
-func (s *syncing) nextAttempt(name string) (attempt uint32) {
-	s.update(s.ref.UID, func(p *fakePod) bool {
-		if c := p.newest(name); c != nil {
-			attempt = c.attempt + 1
-		}
-		return false
-	})
-	return attempt
+func containerID(uid types.UID, name string, attempt int32) string {
+	return string(uid) + "_" + name + "_" + strconv.Itoa(int(attempt))
 }

@@ -51,12 +51,6 @@ func (p *process) start(now time.Time, f fire) {
 	p.exit = time.AfterFunc(p.script.RunFor, func() { f(p.script.ExitCode, p.script.Reason) })
 }
 
-// stop asks the process to end and kills it at the deadline.
-func (p *process) stop(now, deadline time.Time, f fire) {
-	p.term(now, f)
-	p.killBy(now, deadline, f)
-}
-
 // term asks the process to end. Only the first time counts.
 func (p *process) term(now time.Time, f fire) {
 	if p.state != runtime.StateRunning || p.asked {
