@@ -17,8 +17,8 @@ type PlanInput struct {
 	Probes ProbeVerdicts
 	// RestartAll is set while a RestartAllContainers rule is carried out.
 	RestartAll bool
-	// Backoff is what is remembered of this pod's starts; the zero value
-	// remembers nothing.
+	// Backoff is what is remembered of this pod's starts, from the last plan;
+	// the zero value remembers nothing.
 	Backoff Backoff
 	// Now is the time of the decision.
 	Now time.Time
@@ -33,7 +33,8 @@ type PlanInput struct {
 //	          Remove, RemoveSandboxes
 //	          Ephemeral, then Init, then Containers: each one that doesn't wait
 //
-// Whoever carries them out takes a new status afterwards and plans again.
+// With KillPod and without CreateSandbox nothing is started. Whoever carries the
+// actions out takes a new status afterwards and plans again.
 // Pointers lead into the pod of the [PlanInput] and are read-only.
 type Actions struct {
 	// KillPod asks for everything of the pod to be stopped: because the
@@ -76,6 +77,9 @@ type Actions struct {
 	// RetryAt is the earliest WaitUntil of a container that waits; zero for
 	// none.
 	RetryAt time.Time
+	// Backoff is what to remember of the pod from now on: for
+	// [Backoff.Started], and for the next plan.
+	Backoff Backoff
 	// Events are for users, in the order in which to send them.
 	Events []Event
 }
@@ -97,6 +101,10 @@ type Start struct {
 	// Reason (CrashLoopBackOff) and Message say why it waits.
 	WaitUntil       time.Time
 	Reason, Message string
+
+	// NextWait is how long the start after this one will have to wait if the
+	// container ends soon; [Backoff.Started] keeps it.
+	NextWait time.Duration
 }
 
 // Waits tells whether the container is in back-off and must not start now.
@@ -107,11 +115,12 @@ func (s Start) Waits() bool { return !s.WaitUntil.IsZero() }
 type KillReason string
 
 // The reasons for a kill. KillOther covers what the kubelet has no name for:
-// a changed definition, an unknown state.
+// a changed definition.
 const (
 	KillOther         KillReason = ""
 	KillLivenessProbe KillReason = "LivenessProbe"
 	KillStartupProbe  KillReason = "StartupProbe"
+	KillUnknown       KillReason = "Unknown"
 )
 
 // Kill asks for one container to be stopped.
@@ -138,6 +147,8 @@ type Reset struct {
 type Stop struct {
 	ID   string
 	Name string
+	// Message is the text of the Killing event.
+	Message string
 	// Grace is how long it may take, preStop hook and waiting included.
 	Grace time.Duration
 	// After are the IDs of the containers that must have ended (or whose stop

@@ -1,6 +1,11 @@
 package runtime
 
 import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,37 +22,184 @@ type BackoffConfig struct {
 	ResetAfter time.Duration
 }
 
+func (c BackoffConfig) withDefaults() BackoffConfig {
+	if c.Base <= 0 {
+		c.Base = 10 * time.Second
+	}
+	if c.Max <= 0 {
+		c.Max = 5 * time.Minute
+	}
+	if c.ResetAfter <= 0 {
+		c.ResetAfter = 10 * time.Minute
+	}
+	return c
+}
+
+// after returns the wait that follows a wait.
+func (c BackoffConfig) after(wait time.Duration) time.Duration {
+	switch {
+	case wait <= 0:
+		return min(c.Base, c.Max)
+	case wait > c.Max/2:
+		return c.Max
+	}
+	return 2 * wait
+}
+
 // Backoff remembers how the containers of one pod were started, and derives from
-// it how long the next start has to wait: not at all the first time, then 10 s
-// after its end, doubling to 5 min, and from the beginning again for a container
-// that ran for 10 minutes. Another image or other resources begin anew too. It
-// also remembers restart counts, for containers of which nothing is left to see.
+// it how long the next start has to wait: not at all the first time, then until
+// 10 s after its end, doubling to 5 min; and from the beginning again for a
+// container that ran for more than 10 minutes, or that got another image or other
+// resources. It also remembers restart counts, for a container of which nothing
+// is left to see: they never go back.
 //
-// It is a value: methods return a changed copy. The zero value is ready for use
-// and remembers nothing; [SeedBackoff] makes the one for a pod that ran before.
+// It is a value: methods return a changed copy, so that copies are independent.
+// The zero value is ready for use, also for a pod that ran before this agent did
+// (see [Backoff.Observe]). Whoever carries out plans keeps one a pod:
+//
+//	actions := Plan(PlanInput{Backoff: backoff, …})
+//	backoff = actions.Backoff
+//	… for each container that is started:
+//	backoff = backoff.Started(start, time.Now())
 type Backoff struct {
 	Config  BackoffConfig
-	entries map[string]backoffEntry
+	entries map[string]backoffEntry // by container name; never written to
 }
 
-type backoffEntry struct{}
-
-// SeedBackoff rebuilds the back-off of a pod from what is left of its containers,
-// for an agent that was restarted. A container with n restarts has waited as
-// often as n starts make one wait, and, where its instance before is still to be
-// seen, no longer than the time between the two.
-func SeedBackoff(cfg BackoffConfig, pod *v1.Pod, status *PodStatus) Backoff { return Backoff{} }
-
-// WaitUntil returns until when the container has to wait before it is started
-// again, or the zero time when it may start at now. A nil status is empty.
-func (b Backoff) WaitUntil(container *v1.Container, status *PodStatus, now time.Time) time.Time {
-	return time.Time{}
+type backoffEntry struct {
+	key       uint64        // of the spec, see backoffKey
+	wait      time.Duration // of the next start
+	startedAt time.Time     // when the last start was decided
+	restarts  int32         // of the newest instance that was seen
 }
 
-// NextRestartCount returns the restart count of the container's next instance.
-func (b Backoff) NextRestartCount(name string, status *PodStatus) int32 { return 0 }
+// Start returns the next start of the container: its restart count, and whether
+// and why it has to wait.
+func (b Backoff) Start(pod *v1.Pod, container *v1.Container, status *PodStatus, now time.Time) Start {
+	entry, known := b.entries[container.Name]
+	start := Start{Container: container, RestartCount: nextRestartCount(entry, known, status.Container(container.Name))}
+	known = known && entry.key == backoffKey(container)
 
-// Started returns the back-off after the start was carried out at now; status is
-// the one that it was planned on. Call it when the instance is about to be made,
-// whether or not it then starts. The restart count may be higher than planned.
-func (b Backoff) Started(start Start, status *PodStatus, now time.Time) Backoff { return b }
+	end, ended := lastEnd(status, container.Name)
+	lastSeen := end
+	if !ended {
+		if !known || status.Container(container.Name) != nil || !HasRestartAllRule(pod) {
+			start.NextWait = entry.wait
+			return start
+		}
+		// Its instances were removed to restart the whole pod. Of those that it
+		// had, the last start is what is left to count from.
+		end, lastSeen = entry.startedAt, now
+	}
+
+	cfg := b.Config.withDefaults()
+	var wait time.Duration
+	if known && lastSeen.Sub(entry.startedAt) <= cfg.ResetAfter {
+		wait = entry.wait
+	}
+	start.NextWait = cfg.after(wait)
+	// An end that lies in the future by more than the wait says that the clock
+	// was turned back: it is no reason to wait.
+	if since := now.Sub(end); since < wait && -since < wait {
+		start.WaitUntil = end.Add(wait)
+		start.Reason = ReasonCrashLoopBackOff
+		start.Message = fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", wait, container.Name, RefOf(pod))
+	}
+	return start
+}
+
+// Started returns the back-off after the start was decided at now. Call it before
+// the instance is made, whether or not that then works, as the kubelet does.
+func (b Backoff) Started(start Start, now time.Time) Backoff {
+	entry := b.entries[start.Container.Name]
+	entry.key = backoffKey(start.Container)
+	entry.wait = start.NextWait
+	entry.startedAt = now
+	return b.with(start.Container.Name, entry)
+}
+
+// Observe returns the back-off after the pod was seen like this; [Plan] calls it.
+// It takes up the restart counts, and rebuilds what it does not know, for an agent
+// that was restarted: a container with n restarts has to wait as long as after n
+// starts in a row; but if its instance before the newest is still to be seen, no
+// longer than follows from the time between the two.
+func (b Backoff) Observe(pod *v1.Pod, status *PodStatus) Backoff {
+	for c := range eachContainer(pod) {
+		newest := status.Container(c.Name)
+		if newest == nil {
+			continue
+		}
+		entry, known := b.entries[c.Name]
+		switch {
+		case !known:
+			b = b.with(c.Name, b.rebuild(c, newest, status))
+		case entry.restarts < newest.RestartCount:
+			entry.restarts = newest.RestartCount
+			b = b.with(c.Name, entry)
+		}
+	}
+	return b
+}
+
+func (b Backoff) rebuild(c *v1.Container, newest *ContainerStatus, status *PodStatus) backoffEntry {
+	entry := backoffEntry{key: backoffKey(c), startedAt: newest.StartedAt, restarts: newest.RestartCount}
+	if entry.startedAt.IsZero() {
+		entry.startedAt = newest.CreatedAt
+	}
+	if hashChanged(c, newest) {
+		return entry
+	}
+	gap := time.Duration(math.MaxInt64)
+	if end, ok := lastEnd(status.olderThan(newest), c.Name); ok {
+		gap = newest.CreatedAt.Sub(end)
+	}
+	cfg := b.Config.withDefaults()
+	for n := int32(0); n < newest.RestartCount && entry.wait <= gap && entry.wait < cfg.Max; n++ {
+		entry.wait = cfg.after(entry.wait)
+	}
+	return entry
+}
+
+func (b Backoff) with(name string, entry backoffEntry) Backoff {
+	entries := make(map[string]backoffEntry, len(b.entries)+1)
+	maps.Copy(entries, b.entries)
+	entries[name] = entry
+	b.entries = entries
+	return b
+}
+
+func nextRestartCount(entry backoffEntry, known bool, newest *ContainerStatus) int32 {
+	last := int32(-1)
+	if known {
+		last = max(0, entry.restarts)
+	}
+	if newest != nil {
+		last = max(0, last, newest.RestartCount)
+	}
+	return min(last, math.MaxInt32-1) + 1
+}
+
+// lastEnd returns when the newest instance of the name that ended did so.
+func lastEnd(status *PodStatus, name string) (time.Time, bool) {
+	if status == nil {
+		return time.Time{}, false
+	}
+	for i := range status.Containers {
+		if c := &status.Containers[i]; c.Name == name && c.State == StateExited {
+			return c.FinishedAt, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// backoffKey stands for what of a container's spec makes its waits begin anew when
+// it changes.
+func backoffKey(c *v1.Container) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(c.Image))
+	h.Write([]byte{0})
+	// Quantities, and maps of them, always have a JSON form.
+	resources, _ := json.Marshal(c.Resources)
+	h.Write(resources)
+	return h.Sum64()
+}

@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -92,7 +94,8 @@ type ContainerStatus struct {
 
 	// RestartCount is how often a container of this name was started before.
 	RestartCount int32
-	// Hash of the spec that it was made from, see ContainerHash.
+	// Hash of the spec that it was made from, see ContainerHash. Zero is not
+	// known, and taken for unchanged.
 	Hash uint64
 
 	Image    string // as the spec named it
@@ -130,4 +133,21 @@ func (s *PodStatus) Running() bool {
 // a status relies on: sandboxes by attempt, creation time and ID; containers by
 // creation time, restart count and ID. Whoever makes a PodStatus calls it before
 // handing it over.
-func (s *PodStatus) Sort() {}
+func (s *PodStatus) Sort() {
+	slices.SortStableFunc(s.Sandboxes, func(a, b SandboxStatus) int {
+		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortStableFunc(s.Containers, func(a, b ContainerStatus) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.RestartCount, a.RestartCount), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// olderThan returns a view of the status with the containers after this one.
+func (s *PodStatus) olderThan(c *ContainerStatus) *PodStatus {
+	for i := range s.Containers {
+		if &s.Containers[i] == c {
+			return &PodStatus{Containers: s.Containers[i+1:]}
+		}
+	}
+	return nil
+}

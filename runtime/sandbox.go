@@ -10,5 +10,27 @@ import v1 "k8s.io/api/core/v1"
 // A sandbox whose first address is the empty string lost it; one with no addresses
 // at all is of a backend that knows of none, and is fine.
 func SandboxChanged(pod *v1.Pod, status *PodStatus) (changed bool, attempt uint32, id string) {
-	return false, 0, ""
+	if status == nil || len(status.Sandboxes) == 0 {
+		return true, 0, ""
+	}
+	newest := &status.Sandboxes[0]
+	switch {
+	case !newest.Ready, readySandboxes(status) > 1:
+		return true, newest.Attempt + 1, newest.ID
+	case newest.HostNetwork != pod.Spec.HostNetwork:
+		return true, newest.Attempt + 1, ""
+	case !newest.HostNetwork && len(newest.IPs) > 0 && newest.IPs[0] == "":
+		return true, newest.Attempt + 1, newest.ID
+	}
+	return false, newest.Attempt, newest.ID
+}
+
+func readySandboxes(status *PodStatus) int {
+	n := 0
+	for i := range status.Sandboxes {
+		if status.Sandboxes[i].Ready {
+			n++
+		}
+	}
+	return n
 }
