@@ -1,0 +1,174 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/kubeparts/kubeparts/podmanager"
+)
+
+// maxWarnings bounds how many unknown fields of one object are named.
+const maxWarnings = 20
+
+// The kinds that a manifest may name without being taken for garbage, and the
+// decoder that also says which fields it did not know.
+var scheme, strict = newScheme()
+
+func newScheme() (*apiruntime.Scheme, *kjson.Serializer) {
+	s := apiruntime.NewScheme()
+	utilruntime.Must(v1.AddToScheme(s))
+	return s, kjson.NewSerializerWithOptions(kjson.DefaultMetaFactory, s, s, kjson.SerializerOptions{Strict: true})
+}
+
+var podKind, podListKind = v1.SchemeGroupVersion.WithKind("Pod"), v1.SchemeGroupVersion.WithKind("PodList")
+
+// object is a decoded manifest: a pod, or the items of a list.
+type object struct {
+	pod  *v1.Pod
+	list []item
+}
+
+// decodeObject decodes by apiVersion and kind, and takes only what the source
+// may deliver.
+func (m *decoding) decodeObject(raw []byte) (object, podmanager.ManifestErrorKind, error) {
+	gvk, err := kindOf(raw)
+	if err != nil {
+		return object{}, podmanager.ManifestDecode, err
+	}
+	if gvk == podListKind && m.Source == podmanager.SourceHTTP {
+		list, err := m.decodeList(raw)
+		return object{list: list}, podmanager.ManifestDecode, err
+	}
+	decoded, err := m.decodeStrict(raw, gvk, "")
+	if err != nil {
+		return object{}, podmanager.ManifestDecode, err
+	}
+	if pod, ok := decoded.(*v1.Pod); ok {
+		pod.TypeMeta = metav1.TypeMeta{}
+		return object{pod: pod}, "", nil
+	}
+	wanted := "Pod"
+	if m.Source == podmanager.SourceHTTP {
+		wanted = "Pod or PodList"
+	}
+	return object{}, podmanager.ManifestNotAPod, fmt.Errorf("a v1 %s is wanted, not a %s %s", wanted, gvk.Version, gvk.Kind)
+}
+
+// kindOf reads apiVersion and kind, and refuses what is no object of core v1.
+// Unlike the errors of the decoder it repeats nothing of the content.
+func kindOf(raw []byte) (schema.GroupVersionKind, error) {
+	gvk, err := kjson.DefaultMetaFactory.Interpret(raw)
+	if err != nil {
+		return schema.GroupVersionKind{}, err
+	}
+	switch {
+	case gvk.Kind == "":
+		return *gvk, errors.New("kind is missing")
+	case gvk.Version == "":
+		return *gvk, errors.New("apiVersion is missing")
+	case !scheme.Recognizes(*gvk):
+		return *gvk, fmt.Errorf("kind %q of apiVersion %q is not known", clip(gvk.Kind), clip(gvk.GroupVersion().String()))
+	}
+	return *gvk, nil
+}
+
+// decodeStrict decodes as the kubelet does, and turns what strictness adds to
+// that into warnings.
+func (m *decoding) decodeStrict(raw []byte, gvk schema.GroupVersionKind, prefix string) (apiruntime.Object, error) {
+	decoded, _, err := strict.Decode(raw, &gvk, nil)
+	if strictErr, ok := apiruntime.AsStrictDecodingError(err); ok && decoded != nil {
+		m.warnStrict(prefix, strictErr.Errors())
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return decoded, nil
+}
+
+func (m *decoding) warnStrict(prefix string, errs []error) {
+	if prefix != "" {
+		prefix += ": "
+	}
+	for i, err := range errs {
+		if i == maxWarnings {
+			m.warn("%sand %d more", prefix, len(errs)-i)
+			return
+		}
+		m.warn("%signored: %s", prefix, clip(err.Error()))
+	}
+}
+
+// item is one member of a list, not yet decoded.
+type item struct {
+	raw json.RawMessage
+}
+
+// decodeList takes a list apart without decoding its items, so that one that
+// can't be decoded harms no other.
+func (m *decoding) decodeList(raw []byte) ([]item, error) {
+	var list struct {
+		Metadata metav1.ListMeta   `json:"metadata"`
+		Items    []json.RawMessage `json:"items"`
+	}
+	if err := utiljson.Unmarshal(raw, &list); err != nil {
+		return nil, err
+	}
+	items := make([]item, len(list.Items))
+	for i, raw := range list.Items {
+		items[i] = item{raw: raw}
+	}
+	return items, nil
+}
+
+// untypedPod is a pod that the scheme does not know: it is decoded as it
+// stands, whatever apiVersion and kind it gives.
+type untypedPod struct{ v1.Pod }
+
+// decodeItem decodes an item as a pod. Kind and apiVersion of an item decide
+// nothing, as in a typed list.
+func (m *decoding) decodeItem(prefix string, it item) (*v1.Pod, error) {
+	untyped := &untypedPod{}
+	_, _, err := strict.Decode(it.raw, nil, untyped)
+	if strictErr, ok := apiruntime.AsStrictDecodingError(err); ok {
+		m.warnStrict(prefix, strictErr.Errors())
+		err = nil
+	}
+	if kind := untyped.Kind; kind != "" && kind != podKind.Kind {
+		m.warn("%s: kind %q is read as a Pod, being an item of a PodList", prefix, clip(kind))
+	}
+	pod := &untyped.Pod
+	pod.TypeMeta = metav1.TypeMeta{}
+	return pod, err
+}
+
+// podName reads as much of the name as can be read.
+func (it item) podName() string {
+	var named struct {
+		Metadata struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"metadata"`
+	}
+	_ = utiljson.Unmarshal(it.raw, &named) // what could be read has been set
+	return podName(named.Metadata.Namespace, named.Metadata.Name)
+}
+
+// maxEcho bounds how much of a manifest's own text an error repeats.
+const maxEcho = 256
+
+func clip(s string) string {
+	if len(s) <= maxEcho {
+		return s
+	}
+	return s[:maxEcho] + "…"
+}
