@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -35,11 +34,11 @@ type Fake struct {
 	script  ScriptFunc
 	backoff runtime.BackoffConfig
 
-	mu       sync.Mutex
-	pods     map[types.UID]*fakePod
-	revision uint64
-	address  uint32
-	watchers []*watcher // replaced, never written to
+	mu        sync.Mutex
+	pods      map[types.UID]*fakePod
+	revision  uint64
+	addresses int        // that were given to sandboxes
+	watchers  []*watcher // replaced, never written to
 }
 
 var (
@@ -206,11 +205,4 @@ func (f *Fake) update(uid types.UID, what func(*fakePod) (changed bool)) bool {
 		tell(watchers, uid)
 	}
 	return p != nil
-}
-
-// nextAddress gives the next pod address, of 10.0.0.0/8. The lock is held.
-func (f *Fake) nextAddress() string {
-	f.address++
-	a := f.address
-	return "10." + strconv.Itoa(int(a>>16&255)) + "." + strconv.Itoa(int(a>>8&255)) + "." + strconv.Itoa(int(a&255))
 }

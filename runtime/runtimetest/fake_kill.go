@@ -60,11 +60,6 @@ func (c *fakeContainer) stopAt(deadline time.Time) {
 	}
 }
 
-// mayRun tells whether the container runs, as far as anyone knows.
-func (c *fakeContainer) mayRun() bool {
-	return c.state == runtime.StateRunning || c.state == runtime.StateUnknown
-}
-
 // advanceStop carries on with the stop of the containers that are asked to end,
 // and closes the sandboxes of a pod that is killed once nothing of it runs. It
 // is called after each change. The lock is held. It reports whether the pod
@@ -97,7 +92,6 @@ func (f *Fake) advanceStop(p *fakePod) (changed bool) {
 // deadline in any case.
 func (c *fakeContainer) advanceStop(now time.Time, turn bool, f fire) {
 	if c.state == runtime.StateUnknown {
-		c.state = runtime.StateRunning
 		c.end(now, exitKilled, reasonError)
 		return
 	}

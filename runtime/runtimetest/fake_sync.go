@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -146,7 +147,8 @@ func (s *syncing) createSandbox(attempt uint32) {
 			HostNetwork: s.req.Pod.Spec.HostNetwork, CreatedAt: time.Now(),
 		}
 		if !sb.HostNetwork {
-			sb.IPs = []string{s.nextAddress()}
+			s.addresses++
+			sb.IPs = []string{podAddress(s.addresses)}
 		}
 		p.sandboxes = append(p.sandboxes, sb)
 		return true
@@ -263,7 +265,7 @@ func (s *syncing) startIn(p *fakePod, start runtime.Start, script Script) (reaso
 			return reasonCreateError, "attempt " + c.id + " is reserved"
 		}
 	}
-	p.backoff = p.backoff.Started(start, s.req.Status, now)
+	p.backoff = p.backoff.Started(start, now)
 	p.containers = append(p.containers, c)
 	if script.StartError != nil {
 		return reasonRunError, script.StartError.Error()
@@ -272,6 +274,16 @@ func (s *syncing) startIn(p *fakePod, start runtime.Start, script Script) (reaso
 	return "", ""
 }
 
+// containerID makes an ID that podOfContainer can take apart: neither name nor
+// attempt has an underscore.
 func containerID(uid types.UID, name string, attempt int32) string {
 	return string(uid) + "_" + name + "_" + strconv.Itoa(int(attempt))
+}
+
+// podOfContainer returns the UID that containerID put into an ID.
+func podOfContainer(id string) types.UID {
+	for range 2 {
+		id = id[:max(0, strings.LastIndexByte(id, '_'))]
+	}
+	return types.UID(id)
 }

@@ -88,9 +88,10 @@ func (p *process) killBy(now, deadline time.Time, f fire) {
 	}
 }
 
-// end records the end of a running process; of any other it changes nothing.
+// end records the end of a process that may run; of any other it changes
+// nothing. It reports whether it did.
 func (p *process) end(now time.Time, code int32, reason string) bool {
-	if p.state != runtime.StateRunning {
+	if !p.mayRun() {
 		return false
 	}
 	p.stopTimers()
@@ -122,9 +123,14 @@ func (p *process) stopTimers() {
 	p.exit, p.kill = nil, nil
 }
 
+// mayRun tells whether the process runs, as far as anyone knows.
+func (p *process) mayRun() bool {
+	return p.state == runtime.StateRunning || p.state == runtime.StateUnknown
+}
+
 // wait returns a channel that is closed once the process does not run.
 func (p *process) wait() <-chan struct{} {
-	if p.state != runtime.StateRunning && p.state != runtime.StateUnknown {
+	if !p.mayRun() {
 		return closed
 	}
 	if p.ended == nil {

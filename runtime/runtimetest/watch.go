@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -19,13 +20,24 @@ func tell(watchers []*watcher, uid types.UID) {
 
 // Watch implements [runtime.Watcher].
 func (f *Fake) Watch(ctx context.Context, notify func(types.UID)) error {
+	return watch(ctx, &f.mu, &f.watchers, notify)
+}
+
+// Watch implements [runtime.Watcher].
+func (b *FakeBackend) Watch(ctx context.Context, notify func(types.UID)) error {
+	return watch(ctx, &b.mu, &b.watchers, notify)
+}
+
+// watch keeps one watcher in a list, which is replaced and never written to,
+// until the context ends.
+func watch(ctx context.Context, mu *sync.Mutex, list *[]*watcher, notify func(types.UID)) error {
 	w := &watcher{notify}
-	f.mu.Lock()
-	f.watchers = append(slices.Clone(f.watchers), w)
-	f.mu.Unlock()
+	mu.Lock()
+	*list = append(slices.Clone(*list), w)
+	mu.Unlock()
 	<-ctx.Done()
-	f.mu.Lock()
-	f.watchers = slices.DeleteFunc(slices.Clone(f.watchers), func(o *watcher) bool { return o == w })
-	f.mu.Unlock()
+	mu.Lock()
+	*list = slices.DeleteFunc(slices.Clone(*list), func(o *watcher) bool { return o == w })
+	mu.Unlock()
 	return ctx.Err()
 }
