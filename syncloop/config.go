@@ -1,0 +1,142 @@
+package syncloop
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// EventRecorder sends events to users. client-go's record.EventRecorder is one
+// as it is. Eventf does not block and is safe for concurrent use.
+type EventRecorder interface {
+	Eventf(object apiruntime.Object, eventtype, reason, messageFmt string, args ...any)
+}
+
+// Readmit says what happens to a pod that runs when the agent starts, and of
+// which nothing is remembered.
+type Readmit string
+
+// The policies.
+const (
+	// ReadmitKeep: it was admitted once, and stays. The default.
+	ReadmitKeep Readmit = "keep"
+	// ReadmitRecheck: it is asked for again, as the kubelet does, and stopped
+	// with its own grace if it is refused.
+	ReadmitRecheck Readmit = "recheck"
+)
+
+// Config is what a [SyncLoop] is made of. Updates and Runtime are required; the
+// zero value of the rest works.
+type Config struct {
+	// Updates are the changes of the desired pods, as a podmanager.Mux makes
+	// them. Run ends when it is closed. Required.
+	Updates <-chan podmanager.Update
+	// Runtime runs the pods. Required.
+	Runtime runtime.Runtime
+	// RuntimeName stands before container IDs in statuses, "process" makes
+	// process://ID. Default "kubeparts".
+	RuntimeName string
+
+	// Sources are the names of the sources that may send updates. A pod in the
+	// runtime of which nothing tells where it came from is killed only after
+	// all of them were heard. Default: none is waited for but the pod's own,
+	// where it is remembered.
+	Sources []string
+
+	// Admission judges pods and holds the ledger; nil admits all.
+	Admission *admission.Chain
+	// Readmit is the policy for pods that run when the agent starts; default
+	// ReadmitKeep.
+	Readmit Readmit
+	// AdmissionRetry is how long a pod waits that is to be asked for again
+	// and whose verdict does not say; default 10 seconds. Room that becomes
+	// free wakes it earlier.
+	AdmissionRetry time.Duration
+
+	// Sink takes the statuses; nil drops them (they are in Pods too).
+	Sink StatusSink
+	// Store keeps what must outlive the agent; nil keeps nothing.
+	Store Store
+	// Events tells users what happens; nil tells nobody.
+	Events EventRecorder
+	// Probes are published results of probes; nil means that nobody probes,
+	// and a container that runs is ready.
+	Probes <-chan ProbeResult
+	// HostIPs are the addresses of the node, primary first.
+	HostIPs []string
+	// NodeName is the node's name, for messages. Default: none.
+	NodeName string
+
+	// Hooks tell the host what the loop does.
+	Hooks Hooks
+	// Logger is what it logs to; nil is silent.
+	Logger *slog.Logger
+
+	// ResyncInterval is how long after a sync the next one of a pod comes
+	// although nothing changed, stretched by up to half; default 1 minute.
+	ResyncInterval time.Duration
+	// RetryInterval is how long after a failed sync the next one comes,
+	// stretched by up to half; default 10 seconds.
+	RetryInterval time.Duration
+	// HousekeepingInterval is the time between clean-ups; default 2 seconds.
+	HousekeepingInterval time.Duration
+	// RelistInterval is the time between two lists of the runtime's pods;
+	// default 1 second, and 5 minutes if the Runtime is a Watcher.
+	RelistInterval time.Duration
+	// MaxWorkers is how many pods are worked on at a time; others wait their
+	// turn, kills before syncs. Default 0 is as many as there are: a worker
+	// mostly waits for the runtime.
+	MaxWorkers int
+	// SinkWriters is how many statuses are on their way at a time; default 8.
+	SinkWriters int
+}
+
+func (c Config) withDefaults() (Config, error) {
+	var errs []error
+	if c.Updates == nil {
+		errs = append(errs, errors.New("syncloop: Config.Updates is nil"))
+	}
+	if c.Runtime == nil {
+		errs = append(errs, errors.New("syncloop: Config.Runtime is nil"))
+	}
+	if c.Admission != nil && c.Admission.Ledger == nil {
+		errs = append(errs, errors.New("syncloop: Config.Admission.Ledger is nil"))
+	}
+	switch c.Readmit {
+	case "":
+		c.Readmit = ReadmitKeep
+	case ReadmitKeep, ReadmitRecheck:
+	default:
+		errs = append(errs, errors.New("syncloop: Config.Readmit "+string(c.Readmit)+" is neither keep nor recheck"))
+	}
+	orElse := func(d *time.Duration, to time.Duration) {
+		if *d <= 0 {
+			*d = to
+		}
+	}
+	orElse(&c.AdmissionRetry, 10*time.Second)
+	orElse(&c.ResyncInterval, time.Minute)
+	orElse(&c.RetryInterval, 10*time.Second)
+	orElse(&c.HousekeepingInterval, 2*time.Second)
+	relist := time.Second
+	if _, ok := c.Runtime.(runtime.Watcher); ok {
+		relist = 5 * time.Minute
+	}
+	orElse(&c.RelistInterval, relist)
+	if c.RuntimeName == "" {
+		c.RuntimeName = "kubeparts"
+	}
+	if c.SinkWriters <= 0 {
+		c.SinkWriters = 8
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c, errors.Join(errs...)
+}

@@ -1,0 +1,59 @@
+package syncloop
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+)
+
+// Hooks tell a host what the loop does, for metrics and progress. Any may be
+// nil. They are called from the loop or its workers and must not block; those of
+// one pod come in order unless stated otherwise. What they get is read-only.
+type Hooks struct {
+	// PodAdmitted is called for each decision of admission, with how long it
+	// took. (kubelet_admission_rejections_total, by reason)
+	PodAdmitted func(pod *v1.Pod, v admission.Verdict, took time.Duration)
+	// PodStage is called when a pod's life enters a stage.
+	// (kubelet_working_pods, by lifecycle)
+	PodStage func(pod runtime.PodRef, stage lifecycle.Stage)
+	// PodWork is called when a worker comes back, with what it did and how
+	// long it took. (kubelet_pod_worker_duration_seconds, by operation_type)
+	PodWork func(pod runtime.PodRef, work lifecycle.Work, took time.Duration, err error)
+	// PodFirstWork is called when the first work for a pod begins, with how
+	// long after its addition. (kubelet_pod_worker_start_duration_seconds)
+	PodFirstWork func(pod runtime.PodRef, after time.Duration)
+	// PodStarted is called once, when all containers of a pod run for the
+	// first time, with how long after its addition.
+	// (kubelet_pod_start_duration_seconds)
+	PodStarted func(pod runtime.PodRef, after time.Duration)
+	// PodRestarted is called when a pod starts over under the same UID.
+	// (kubelet_restarted_pods_total)
+	PodRestarted func(pod runtime.PodRef)
+	// PodForgotten is called when the loop drops all that it knows of a pod.
+	PodForgotten func(pod runtime.PodRef)
+	// StrangerFound is called for a pod in the runtime that nobody wants; it
+	// is killed. (kubelet_orphaned_runtime_pods_total)
+	StrangerFound func(pod runtime.PodRef)
+
+	// StatusSent is called when the sink took a status, with how long after
+	// it was made; err tells that it refused.
+	// (kubelet_pod_status_sync_duration_seconds)
+	StatusSent func(pod runtime.PodRef, version uint64, after time.Duration, err error)
+	// StoreCommitted is called when the store took, or refused, a batch of so
+	// many records.
+	StoreCommitted func(records int, took time.Duration, err error)
+
+	// Relisted is called after each list of the runtime's pods, with how many
+	// there were and how many of them had changed.
+	// (kubelet_pleg_relist_duration_seconds, kubelet_pleg_last_seen_seconds)
+	Relisted func(pods, changed int, took time.Duration, err error)
+	// Housekeeping is called after each round of clean-ups; err is what kept
+	// some of it from being done. (the kubelet logs one of over a second)
+	Housekeeping func(took time.Duration, err error)
+	// UnexpectedUpdate is called for an update that nobody understands.
+	UnexpectedUpdate func(err error)
+}

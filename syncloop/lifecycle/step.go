@@ -1,0 +1,255 @@
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Step takes one event of a pod and returns its next state and what is to be
+// done, in order. It never panics. An event that makes no sense in a state
+// changes nothing.
+func (r Rules) Step(s State, e Event, now time.Time) (State, []Action) {
+	m := machine{rules: r.withDefaults(), State: s, now: now}
+	m.Waiters = slices.Clone(s.Waiters)
+	switch e := e.(type) {
+	case Update:
+		m.update(e)
+	case Removed:
+		m.removed()
+	case Stray:
+		m.stray()
+	case Resume:
+		m.resume(e)
+	case Kill:
+		m.kill(e)
+	case NameGranted:
+		m.nameGranted()
+	case Poke:
+		m.poke()
+	case Due:
+		m.due()
+	case Done:
+		m.done(e)
+	}
+	m.dispatch()
+	return m.State, m.actions
+}
+
+// machine is a state on its way to the next.
+type machine struct {
+	State
+	rules   Rules
+	now     time.Time
+	actions []Action
+}
+
+func (m *machine) do(a Action) { m.actions = append(m.actions, a) }
+
+func (m *machine) update(e Update) {
+	if e.Pod == nil {
+		return
+	}
+	first := m.Stage == ""
+	if !first {
+		m.Desired = true
+	}
+	if !first && m.TerminationRequested() && e.Create {
+		m.RestartRequested = true
+		m.recreate()
+		return
+	}
+	switch {
+	case first:
+		m.begin(e)
+	case m.Stage == Finished:
+		return
+	}
+	m.Pod = e.Pod
+	m.Pending = true
+	deleted := e.Pod.DeletionTimestamp != nil
+	m.Deleted = m.Deleted || deleted
+	if m.Stage == Terminated {
+		return
+	}
+	if deleted || terminal(e.Pod) || m.TerminationRequested() {
+		m.terminate(Kill{})
+	}
+}
+
+// begin is the first event of a life.
+func (m *machine) begin(e Update) {
+	m.Stage = Sync
+	m.Pod = e.Pod
+	m.Desired = true
+	m.Observed = e.Observed
+	m.Static = e.Static
+	if terminal(e.Pod) && !e.Running {
+		// It ended before, and only its last words are left to be said.
+		m.TerminatingSince, m.Deadline = m.now, m.now
+		m.Grace = minGrace
+		m.Stage = Terminated
+		m.Started, m.Acknowledged = true, true
+		return
+	}
+	if m.Static {
+		m.do(AcquireName{})
+		return
+	}
+	m.Started = true
+}
+
+func (m *machine) removed() {
+	if m.Stage == "" {
+		return
+	}
+	m.Desired = false
+	m.RestartRequested = false
+	m.Deleted = true
+	if m.Stage != Finished && m.Stage != Terminated {
+		m.terminate(Kill{})
+	}
+}
+
+func (m *machine) stray() {
+	switch m.Stage {
+	case "":
+		m.Stage = Sync
+		m.Observed, m.Started, m.Deleted = true, true, true
+		m.terminate(Kill{})
+	case Terminated, Finished:
+		m.Stray = true
+	}
+}
+
+func (m *machine) resume(e Resume) {
+	if m.Stage != Sync && m.Stage != Terminating || e.Since.IsZero() {
+		return
+	}
+	if !m.TerminationRequested() && m.Verdict == nil {
+		// Nothing says any more why it had to end, save that it was asked to.
+		m.RestartRequested = true
+	}
+	left := e.Since.Add(e.Grace).Sub(m.now)
+	m.terminate(Kill{Grace: max(left, minGrace)})
+}
+
+func (m *machine) kill(e Kill) {
+	if e.Waiter != 0 {
+		m.Waiters = append(m.Waiters, e.Waiter)
+	}
+	switch m.Stage {
+	case "", Terminated, Finished:
+		m.complete()
+		return
+	}
+	if e.Verdict != nil && m.Verdict == nil {
+		m.Verdict = e.Verdict
+	}
+	if e.Evict && !m.TerminationRequested() {
+		m.Evicted = true
+	}
+	m.terminate(e)
+}
+
+// terminate begins the end, or hurries one that has begun.
+func (m *machine) terminate(k Kill) {
+	began := !m.TerminationRequested()
+	grace := Grace(m.Grace, k.Grace, m.Pod)
+	deadline := m.now.Add(grace)
+	if k.Now {
+		deadline = m.now
+	}
+	sooner := began || (grace < m.Grace || k.Now) && deadline.Before(m.Deadline)
+	m.Grace = grace
+	if sooner {
+		m.Deadline = deadline
+	}
+	if began {
+		m.TerminatingSince = m.now
+		m.Stage = Terminating
+	}
+	if began && !m.Started && !m.Observed {
+		// A static pod that never got its name: nothing of it exists.
+		m.finish()
+		return
+	}
+	if sooner {
+		m.overtake()
+		m.Pending = true
+	}
+}
+
+// overtake makes way for a kill: the work in force is cancelled, and not
+// waited for.
+func (m *machine) overtake() {
+	switch m.Work {
+	case WorkSync:
+		m.do(Cancel{m.Seq})
+		m.Lingers, m.Recheck = m.Seq, true
+		m.Work = ""
+	case WorkTerminate:
+		m.do(Cancel{m.Seq})
+		m.Work = ""
+	}
+}
+
+func (m *machine) nameGranted() {
+	if m.Stage == Sync && !m.Started {
+		m.Started, m.Pending = true, true
+	}
+}
+
+func (m *machine) poke() {
+	if m.Stage != Sync && m.Stage != Terminating {
+		return
+	}
+	if m.Failures == 0 || m.Work != "" {
+		m.Pending = true
+		return
+	}
+	// What a failing work does to the pod comes back as a poke: it must not
+	// drive itself.
+	if soon := m.LastDone.Add(m.rules.Transient); m.Due.IsZero() || soon.Before(m.Due) {
+		m.Due = soon
+	}
+}
+
+func (m *machine) due() {
+	if m.Due.IsZero() {
+		return
+	}
+	m.Due = time.Time{}
+	m.Pending = true
+}
+
+// dispatch starts what is to be done, unless work is in force.
+func (m *machine) dispatch() {
+	if m.Work != "" {
+		return
+	}
+	switch {
+	case m.Stage == Sync && m.Started && m.Pending:
+		m.start(WorkSync)
+	case m.Stage == Terminating && m.Pending:
+		m.Acknowledged = m.Lingers == 0
+		m.start(WorkTerminate)
+	case m.Stray && (m.Due.IsZero() || m.Pending):
+		m.start(WorkTerminate)
+	case m.Stage == Terminated && (m.Due.IsZero() || m.Pending):
+		m.start(WorkCleanUp)
+	case m.Stage == Finished && !m.Desired && (m.Due.IsZero() || m.Pending):
+		m.start(WorkRemove)
+	}
+}
+
+func (m *machine) start(w Work) {
+	m.Seq++
+	m.Work, m.Pending, m.Due = w, false, time.Time{}
+	m.do(Start{Work: w, Seq: m.Seq})
+}
+
+func terminal(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+}

@@ -1,0 +1,57 @@
+package syncloop
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
+)
+
+// Store keeps what must be remembered of pods while the agent is away. Its
+// methods are called from one goroutine at a time. Without one, an agent that
+// starts anew knows what its sources and its runtime tell, as the kubelet does.
+//
+// The loop writes behind: it does not wait for the store, save that a status
+// which ends a pod leaves through the sink after the record that holds it was
+// committed, or failed to be.
+type Store interface {
+	// Load returns all records. What could be read is valid beside an error.
+	Load(ctx context.Context) ([]Record, error)
+	// Commit makes the batch durable as a whole, at the cost of one write. An
+	// error means that none, some or all of it is; the batch is tried again
+	// with back-off, with what is newest then.
+	Commit(ctx context.Context, b Batch) error
+}
+
+// Batch is a number of changes to a [Store]. A pod is in it once.
+type Batch struct {
+	Save   []Record
+	Delete []types.UID
+}
+
+// Record is what must be remembered of one pod. It holds nothing of the pod's
+// spec, and so no secrets.
+type Record struct {
+	UID       types.UID
+	Namespace string
+	Name      string
+	// Source is where the pod came from.
+	Source string
+
+	// Admitted is set once the pod was let in; it is not asked for again.
+	Admitted bool
+	// Verdict is the sentence passed on the pod: rejected, evicted, past its
+	// deadline. It holds until the pod is gone.
+	Verdict *podstatus.Verdict
+	// TerminatingSince is when its stop began, zero before; Grace is what it
+	// was given from then on.
+	TerminatingSince time.Time
+	Grace            time.Duration
+	// Status is what was said last, with the start time of the pod.
+	Status *v1.PodStatus
+	// Version is that of Status.
+	Version uint64
+}
