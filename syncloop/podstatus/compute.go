@@ -1,50 +1,148 @@
 package podstatus
 
 import (
-	"time"
+	"cmp"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Compute makes the status of a pod. It never panics, writes to nothing it is
 // given and keeps nothing of it. Applied to its own result it changes nothing.
-func Compute(in Input) Result { return Result{} }
-
-// Terminate makes the last status of a pod, once its containers are stopped
-// and its resources are released: what is not known to have ended is said to
-// be lost, with exit code 137, and the phase becomes terminal. Of the input it
-// uses Pod, API, Previous, Verdict and Now.
-func Terminate(in Input) Result { return Result{} }
-
-// Reject makes the status of a pod that was not admitted: Failed, with the
-// reason and the message "Pod was rejected: " and what the verdict says. What
-// else was said about the pod stays. Of the input it uses Pod, API, Previous
-// and Now, and of the verdict's message the detail alone. The result's verdict
-// is the one to remember.
-func Reject(in Input, reason, detail string) Result { return Result{} }
-
-// Deadline returns when the pod's active deadline passes, given its status;
-// false where it has none or was never started.
-func Deadline(pod *v1.Pod, status *v1.PodStatus) (time.Time, bool) { return time.Time{}, false }
-
-// Terminal tells whether a phase is Succeeded or Failed.
-func Terminal(phase v1.PodPhase) bool { return phase == v1.PodSucceeded || phase == v1.PodFailed }
-
-// Equal tells whether two statuses say the same about what the kubelet owns:
-// its conditions count by type, status, reason and message, in any order; those
-// of others and the status of resource claims don't count, nor does nil differ
-// from empty.
-func Equal(a, b *v1.PodStatus) bool { return false }
-
-// Merge makes the status to be written to an API server that has api, when the
-// agent says next. Conditions that the kubelet does not own and the status of
-// resource claims stay those of api. While mayRun, that is until every
-// container of the pod was seen stopped, a terminal phase is held back, with
-// its reason and message; held tells so, and Merge is to be called again once
-// mayRun changes.
-func Merge(api, next *v1.PodStatus, mayRun bool, now time.Time) (merged v1.PodStatus, held bool) {
-	return v1.PodStatus{}, false
+func Compute(in Input) Result {
+	b := newBuilder(&in)
+	b.identify()
+	b.containerStatuses()
+	b.applyProbes()
+	b.settlePhase()
+	b.conditions()
+	illegal := b.refuseIllegal()
+	result := b.finish()
+	result.Illegal = illegal
+	return result
 }
 
-// QOS computes the quality of service class from the pod's spec.
-func QOS(pod *v1.Pod) v1.PodQOSClass { return "" }
+// builder makes one status, step by step.
+type builder struct {
+	in  *Input
+	api *v1.PodStatus // never nil
+	old *v1.PodStatus // what was said last, else api; never nil
+	ix  index
+
+	// waitingReason is that of a container that was never there.
+	waitingReason string
+	// initialized: the runtime knows a regular container, so that the init
+	// containers it forgot must have ended well.
+	initialized bool
+	// active: the runtime knows a regular container in the newest sandbox.
+	active bool
+
+	status  v1.PodStatus
+	verdict *Verdict
+	events  []runtime.Event
+}
+
+func newBuilder(in *Input) *builder {
+	b := &builder{in: in, api: in.API, old: in.Previous, verdict: in.Verdict}
+	if b.api == nil {
+		b.api = &in.Pod.Status
+	}
+	if b.old == nil {
+		b.old = b.api
+	}
+	b.ix = newIndex(in.Pod, in.Observed, b.old)
+	b.waitingReason = reasonCreating
+	if len(in.Pod.Spec.InitContainers) > 0 {
+		b.waitingReason = reasonInitializing
+	}
+	b.initialized = b.ix.hasRegular("")
+	if sandbox, ready := activeSandbox(in.Observed); ready {
+		b.active = b.ix.hasRegular(sandbox)
+	}
+	return b
+}
+
+// activeSandbox returns the sandbox that containers run in.
+func activeSandbox(observed *runtime.PodStatus) (id string, ready bool) {
+	if observed == nil || len(observed.Sandboxes) == 0 {
+		return "", false
+	}
+	return observed.Sandboxes[0].ID, observed.Sandboxes[0].Ready
+}
+
+// identify fills in what depends on neither containers nor time.
+func (b *builder) identify() {
+	b.status.QOSClass = b.qosClass()
+	b.status.Resources = &v1.ResourceRequirements{}
+	if r := b.in.Pod.Spec.Resources; r != nil {
+		r.DeepCopyInto(b.status.Resources)
+		b.status.AllocatedResources = r.Requests.DeepCopy()
+	}
+	b.addresses()
+}
+
+// qosClass is the one that the API server has, for it never changes.
+func (b *builder) qosClass() v1.PodQOSClass {
+	return cmp.Or(b.api.QOSClass, QOS(b.in.Pod))
+}
+
+// settlePhase sets phase, reason and message. A terminal phase that was said is
+// final. Reason and message live as long as the phase does.
+func (b *builder) settlePhase() {
+	b.status.Phase = b.phase()
+	if said := b.saidTerminal(); said != "" {
+		b.status.Phase = said
+	} else {
+		b.checkDeadline()
+	}
+	b.applyVerdict()
+	if b.status.Phase == b.old.Phase && !b.sentenced() {
+		b.status.Reason = cmp.Or(b.old.Reason, b.api.Reason)
+		b.status.Message = cmp.Or(b.old.Message, b.api.Message)
+	}
+}
+
+// saidTerminal is the terminal phase that was said of the pod, if any.
+func (b *builder) saidTerminal() v1.PodPhase {
+	for _, phase := range []v1.PodPhase{b.old.Phase, b.api.Phase} {
+		if Terminal(phase) {
+			return phase
+		}
+	}
+	return ""
+}
+
+// sentenced tells whether a verdict holds: it outweighs whatever the containers
+// did, also a success, which the kubelet lets replace an eviction. Only a
+// success that was said before the verdict stays.
+func (b *builder) sentenced() bool {
+	return b.verdict != nil && b.saidTerminal() != v1.PodSucceeded
+}
+
+// applyVerdict sets phase, reason and message as the verdict has them.
+func (b *builder) applyVerdict() {
+	if b.sentenced() {
+		b.status.Phase, b.status.Reason, b.status.Message = v1.PodFailed, b.verdict.Reason, b.verdict.Message
+	}
+}
+
+// resume goes on from the status that was said last.
+func (b *builder) resume() {
+	b.status = *b.old.DeepCopy()
+	b.status.QOSClass = b.qosClass()
+	b.applyVerdict()
+	b.applyDisruption()
+}
+
+// finish settles the status against the one before.
+func (b *builder) finish() Result {
+	settle(b.in.Pod, b.old, &b.status, b.in.Now)
+	return Result{
+		Status:   b.status,
+		Changed:  b.in.Previous == nil || !Equal(b.in.Previous, &b.status),
+		Terminal: Terminal(b.status.Phase),
+		Verdict:  b.verdict,
+		Events:   b.events,
+	}
+}

@@ -66,13 +66,10 @@ type Probing struct {
 type Verdict struct {
 	Reason  string
 	Message string
-}
-
-// Event is an event for users, of type Normal or Warning.
-type Event struct {
-	Type    string
-	Reason  string
-	Message string
+	// Disruption is the message of the condition DisruptionTarget, which says
+	// that the pod was ended by its node and not by itself; empty for a
+	// verdict that sets none.
+	Disruption string
 }
 
 // Result is a status and what goes with it. The caller owns it.
@@ -88,9 +85,9 @@ type Result struct {
 	// the pod has just passed its deadline.
 	Verdict *Verdict
 	// Events are those of this computation; a new verdict brings one.
-	Events []Event
+	Events []runtime.Event
 	// Illegal is set when the runtime claims that a container runs again that
-	// had ended for good. Status then keeps what was said before, as the
-	// kubelet does, but for the verdict.
+	// had ended for good. Status is then what was said before, but for the
+	// verdict.
 	Illegal *IllegalTransition
 }

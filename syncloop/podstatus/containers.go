@@ -1,0 +1,208 @@
+package podstatus
+
+import (
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Reasons and messages of container states that nobody observed.
+const (
+	reasonCreating      = "ContainerCreating"
+	reasonInitializing  = "PodInitializing"
+	reasonUnknown       = "ContainerStatusUnknown"
+	reasonRestartingAll = "RestartingAllContainers"
+	reasonCompleted     = "Completed"
+
+	messageLost      = "The container could not be located when the pod was terminated"
+	messageVanished  = "The container could not be located when the pod was deleted.  The container used to be Running"
+	messageForgotten = "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally"
+
+	// lostExitCode stands for the one that nobody saw: that of SIGKILL.
+	lostExitCode = 137
+)
+
+// containerStatuses fills the three lists of the status, in the order of the
+// spec, and gives each entry its place in them.
+func (b *builder) containerStatuses() {
+	spec := &b.in.Pod.Spec
+	b.status.InitContainerStatuses = makeStatuses(len(spec.InitContainers))
+	b.status.ContainerStatuses = makeStatuses(len(spec.Containers))
+	b.status.EphemeralContainerStatuses = makeStatuses(len(spec.EphemeralContainers))
+
+	var inits, regulars, ephemerals int
+	for i := range b.ix {
+		e := &b.ix[i]
+		switch e.kind {
+		case regular:
+			e.out = &b.status.ContainerStatuses[regulars]
+			regulars++
+		case ephemeral:
+			e.out = &b.status.EphemeralContainerStatuses[ephemerals]
+			ephemerals++
+		default:
+			e.out = &b.status.InitContainerStatuses[inits]
+			inits++
+		}
+		*e.out = b.containerStatus(e)
+		b.applyStartFailure(e)
+	}
+}
+
+// makeStatuses makes a list that stays nil where there is nothing to list.
+func makeStatuses(n int) []v1.ContainerStatus {
+	if n == 0 {
+		return nil
+	}
+	return make([]v1.ContainerStatus, n)
+}
+
+func (b *builder) containerStatus(e *entry) v1.ContainerStatus {
+	if e.newest == nil {
+		return b.absentStatus(e)
+	}
+	status := b.observedStatus(e.newest)
+	status.Resources = e.spec.Resources.DeepCopy()
+	status.AllocatedResources = e.spec.Resources.Requests.DeepCopy()
+	if e.old != nil {
+		carryOver(&status, e.old, e.newest.State)
+	}
+	if e.previous != nil && e.previous.State == runtime.StateExited {
+		status.LastTerminationState.Terminated = b.terminated(e.previous)
+	}
+	return status
+}
+
+// observedStatus is what one instance says by itself.
+func (b *builder) observedStatus(c *runtime.ContainerStatus) v1.ContainerStatus {
+	status := v1.ContainerStatus{
+		Name:         c.Name,
+		ContainerID:  b.containerID(c.ID),
+		Image:        c.Image,
+		ImageID:      c.ImageRef,
+		RestartCount: c.RestartCount,
+	}
+	switch c.State {
+	case runtime.StateRunning:
+		status.State.Running = &v1.ContainerStateRunning{StartedAt: metav1.NewTime(c.StartedAt)}
+	case runtime.StateExited:
+		status.State.Terminated = b.terminated(c)
+	default:
+		status.State.Waiting = &v1.ContainerStateWaiting{}
+	}
+	return status
+}
+
+func (b *builder) terminated(c *runtime.ContainerStatus) *v1.ContainerStateTerminated {
+	return &v1.ContainerStateTerminated{
+		ExitCode:    c.ExitCode,
+		Reason:      c.Reason,
+		Message:     c.Message,
+		StartedAt:   metav1.NewTime(c.StartedAt),
+		FinishedAt:  metav1.NewTime(c.FinishedAt),
+		ContainerID: b.containerID(c.ID),
+	}
+}
+
+func (b *builder) containerID(id string) string { return b.in.RuntimeName + "://" + id }
+
+// carryOver adds to an observed status what was said of the container before:
+// its last end, where the runtime no longer knows it, and a restart count that
+// the runtime may have lost.
+func carryOver(status, old *v1.ContainerStatus, state runtime.State) {
+	status.LastTerminationState = *old.LastTerminationState.DeepCopy()
+	restarts := old.RestartCount
+	switch {
+	case old.State.Terminated != nil && old.ContainerID != status.ContainerID:
+		status.LastTerminationState = v1.ContainerState{Terminated: old.State.Terminated.DeepCopy()}
+		if state == runtime.StateRunning {
+			restarts++
+		}
+	case old.State.Running != nil && state == runtime.StateUnknown:
+		status.State = v1.ContainerState{Terminated: lost(messageLost)}
+		restarts++
+	}
+	status.RestartCount = max(status.RestartCount, restarts)
+}
+
+// absentStatus is the status of a container that the runtime has no instance of.
+func (b *builder) absentStatus(e *entry) v1.ContainerStatus {
+	status := v1.ContainerStatus{
+		Name:  e.spec.Name,
+		Image: e.spec.Image,
+		State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: b.waitingReason}},
+	}
+	old := e.old
+	if old != nil {
+		status.LastTerminationState = *old.LastTerminationState.DeepCopy()
+		status.RestartCount = old.RestartCount
+	}
+	switch {
+	case b.in.RestartAll && old != nil:
+		restartingAll(&status, old)
+	case old != nil && old.State.Terminated != nil:
+		status = *old.DeepCopy()
+	case e.kind == plainInit && b.initialized:
+		status.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+			Reason:  reasonCompleted,
+			Message: messageForgotten,
+		}}
+	case old != nil && old.State.Running != nil:
+		status.LastTerminationState = v1.ContainerState{Terminated: lost(messageVanished)}
+		if b.in.Pod.DeletionTimestamp == nil {
+			status.RestartCount++
+		}
+	}
+	return status
+}
+
+// restartingAll is the status of a container that was removed so that it starts
+// anew with all the others. The removal counts as a restart, once.
+func restartingAll(status, old *v1.ContainerStatus) {
+	removed := old.ContainerID != ""
+	waits := old.State.Waiting != nil && old.State.Waiting.Reason == reasonRestartingAll
+	if removed || waits {
+		status.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reasonRestartingAll}}
+	}
+	if removed {
+		status.LastTerminationState = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+			ExitCode: lostExitCode,
+			Reason:   reasonRestartingAll,
+		}}
+		status.RestartCount++
+	}
+}
+
+// lost is the end of a container that nobody saw.
+func lost(message string) *v1.ContainerStateTerminated {
+	return &v1.ContainerStateTerminated{
+		ExitCode: lostExitCode,
+		Reason:   reasonUnknown,
+		Message:  message,
+	}
+}
+
+// applyStartFailure shows why a container that should run is not started.
+// Without such a reason a dead container is shown as what it is.
+func (b *builder) applyStartFailure(e *entry) {
+	failure := b.in.StartFailures[e.spec.Name]
+	if failure.Reason == "" || !b.wantsStart(e) {
+		return
+	}
+	if ended := e.out.State.Terminated; ended != nil {
+		e.out.LastTerminationState = v1.ContainerState{Terminated: ended}
+	}
+	e.out.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{
+		Reason:  failure.Reason,
+		Message: failure.Message,
+	}}
+}
+
+// wantsStart tells whether the next pass would start the container.
+func (b *builder) wantsStart(e *entry) bool {
+	if e.kind == plainInit && e.out.State.Terminated != nil && e.out.State.Terminated.ExitCode == 0 {
+		return false
+	}
+	return runtime.ShouldRestart(b.in.Pod, e.spec, b.in.Observed)
+}

@@ -1,0 +1,73 @@
+package podstatus
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// inheritanceMargin is by how much a container must be older than the agent to
+// inherit its readiness from the API.
+const inheritanceMargin = 10 * time.Second
+
+// applyProbes sets what the statuses say of probes: started and ready. Ephemeral
+// containers have neither.
+func (b *builder) applyProbes() {
+	for i := range b.ix {
+		e := &b.ix[i]
+		if e.kind == ephemeral {
+			continue
+		}
+		started := b.started(e)
+		e.out.Started = &started
+		if e.kind == plainInit {
+			ended := e.out.State.Terminated
+			e.out.Ready = ended != nil && ended.ExitCode == 0
+			continue
+		}
+		e.out.Ready = started && b.ready(e)
+	}
+}
+
+// started tells whether a container runs and passed its startup probe. What was
+// passed stays passed where nothing newer is known: an agent that starts anew
+// must not doubt it.
+func (b *builder) started(e *entry) bool {
+	if e.out.State.Running == nil {
+		return false
+	}
+	if result, known := b.in.Startup.Results[e.newest.ID]; known {
+		return result == runtime.VerdictSuccess
+	}
+	if e.old != nil && e.old.ContainerID == e.out.ContainerID && e.old.Started != nil && *e.old.Started {
+		return true
+	}
+	return !b.in.Startup.Workers[e.spec.Name]
+}
+
+// ready tells whether a started container serves.
+func (b *builder) ready(e *entry) bool {
+	result, known := b.in.Readiness.Results[e.newest.ID]
+	switch {
+	case known && result == runtime.VerdictSuccess:
+		return true
+	case !known && b.predatesAgent(e):
+		return e.spec.ReadinessProbe == nil || b.wasReady()
+	default:
+		return !b.in.Readiness.Workers[e.spec.Name]
+	}
+}
+
+// predatesAgent tells whether a container ran before this agent did.
+func (b *builder) predatesAgent(e *entry) bool {
+	return !b.in.AgentStarted.IsZero() &&
+		e.newest.StartedAt.Before(b.in.AgentStarted.Add(-inheritanceMargin))
+}
+
+// wasReady tells whether the API server has the pod as ready.
+func (b *builder) wasReady() bool {
+	c := findCondition(b.api.Conditions, v1.PodReady)
+	return c != nil && c.Status == v1.ConditionTrue
+}
