@@ -148,7 +148,7 @@ func (b *builder) absentStatus(e *entry) v1.ContainerStatus {
 			Reason:  reasonCompleted,
 			Message: messageForgotten,
 		}}
-	case old != nil && old.State.Running != nil:
+	case old != nil && old.State.Running != nil && old.LastTerminationState.Terminated == nil:
 		status.LastTerminationState = v1.ContainerState{Terminated: lost(messageVanished)}
 		if b.in.Pod.DeletionTimestamp == nil {
 			status.RestartCount++

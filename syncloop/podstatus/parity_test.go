@@ -2,6 +2,7 @@ package podstatus_test
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -235,7 +236,7 @@ func replayPhase(t *testing.T, line []byte) outcome {
 	in := c.Runtime.input(c.Pod, c.Mode, nil)
 	in.Readiness.Workers = workers(c.Pod, readinessProbe)
 	in.Startup.Workers = workers(c.Pod, startupProbe)
-	status, r := said(in)
+	status, r := compute(in)
 	got := phaseAnswer{
 		Phase:       status.Phase,
 		Ready:       condition(status, v1.PodReady),
@@ -245,9 +246,9 @@ func replayPhase(t *testing.T, line []byte) outcome {
 	return outcome{id: c.ID, got: got, want: c.phaseAnswer, agrees: got == c.phaseAnswer}
 }
 
-// said is the status that was computed, also where it is refused afterwards: the
+// compute returns the status that was computed also where it is refused: the
 // recordings were taken before that.
-func said(in podstatus.Input) (*v1.PodStatus, podstatus.Result) {
+func compute(in podstatus.Input) (*v1.PodStatus, podstatus.Result) {
 	r := podstatus.Compute(in)
 	if r.Illegal != nil {
 		return &r.Illegal.Refused, r
@@ -279,23 +280,31 @@ func replayStatus(t *testing.T, line []byte) outcome {
 	}
 	require.NoError(t, json.Unmarshal(line, &c))
 	var previous *v1.PodStatus
+	var rule string
 	for i, step := range c.Steps {
 		in := step.Runtime.input(c.Pod, step.Mode, previous)
 		in.Readiness = podstatus.Probing{Workers: workers(c.Pod, readinessProbe), Results: step.Readiness}
 		in.Startup = podstatus.Probing{Workers: workers(c.Pod, startupProbe), Results: step.Startup}
-		got, r := said(in)
-		previous = &r.Status
-		terminal := r.Terminal || in.Stopped
-		if asJSON(undated(got)) != asJSON(undated(&step.Want)) || terminal != step.Terminal {
-			return outcome{
-				id:   fmt.Sprintf("%s step %d", c.ID, i),
-				got:  undated(got),
-				want: undated(&step.Want),
-			}
+		said, r := compute(in)
+		if !sameStatus(said, &step.Want) {
+			var name string
+			name, said = explain(&in, said, &step.Want)
+			rule = cmp.Or(rule, name)
+		}
+		terminal := podstatus.Terminal(said.Phase) || in.Stopped
+		if !sameStatus(said, &step.Want) || terminal != step.Terminal {
+			return outcome{id: fmt.Sprintf("%s step %d", c.ID, i), got: undated(said), want: undated(&step.Want)}
+		}
+		if r.Illegal == nil {
+			previous = said
+		} else {
+			previous = &r.Status
 		}
 	}
-	return outcome{agrees: true}
+	return outcome{rule: rule, agrees: rule == ""}
 }
+
+func sameStatus(a, b *v1.PodStatus) bool { return asJSON(undated(a)) == asJSON(undated(b)) }
 
 // undated leaves out what the recordings leave out.
 func undated(status *v1.PodStatus) *v1.PodStatus {
