@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -66,42 +67,78 @@ type ImageDecision struct {
 // NeedsInspect tells whether presence of the container's image matters, so that
 // [ImagePuller.ImageRef] must be asked before [DecideImage]. With the policy
 // Always, or none, it is pulled whether or not it is there.
-func NeedsInspect(container *v1.Container) bool { return false }
-
-// ImageName returns the name to inspect and pull: the image as it stands, with
-// ":latest" appended if it has neither tag nor digest. The error is about a name
-// that is no image reference.
-func ImageName(image string) (string, error) { return image, nil }
+func NeedsInspect(container *v1.Container) bool {
+	switch container.ImagePullPolicy {
+	case v1.PullIfNotPresent, v1.PullNever:
+		return true
+	}
+	return false
+}
 
 // DecideImage decides for a runtime that has an [ImagePuller]. Without one, images
 // are opaque: there is nothing to decide, whatever their names and policies.
-func DecideImage(in ImageInput) ImageDecision { return ImageDecision{} }
+func DecideImage(in ImageInput) ImageDecision {
+	c := in.Container
+	if _, err := ImageName(c.Image); err != nil {
+		return waitForImage(c, ReasonInvalidImageName, "InspectFailed",
+			fmt.Sprintf("Failed to apply default image tag %q: %v", c.Image, err))
+	}
+	if NeedsInspect(c) {
+		switch {
+		case in.InspectErr != nil:
+			return waitForImage(c, ReasonImageInspectError, "InspectFailed",
+				fmt.Sprintf("Failed to inspect image %q: %v", c.Image, in.InspectErr))
+		case in.Ref != "":
+			return ImageDecision{Action: ImageUse, Events: []Event{normal(c, "Pulled",
+				fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", c.Image))}}
+		case c.ImagePullPolicy == v1.PullNever:
+			return waitForImage(c, ReasonErrImageNeverPull, ReasonErrImageNeverPull,
+				fmt.Sprintf("Container image %q is not present with pull policy of Never", c.Image))
+		}
+	}
+	if retryAt, last := in.Backoff.until(c.Image, in.Now); !retryAt.IsZero() {
+		message := fmt.Sprintf("Back-off pulling image %q", c.Image)
+		return ImageDecision{
+			Action: ImageWait, Reason: ReasonImagePullBackOff, Message: message + ": " + last,
+			RetryAt: retryAt, Events: []Event{normal(c, "BackOff", message)},
+		}
+	}
+	return ImageDecision{Action: ImagePull, Events: []Event{normal(c, "Pulling", fmt.Sprintf("Pulling image %q", c.Image))}}
+}
+
+// waitForImage is the decision to wait for an image until something changes.
+func waitForImage(c *v1.Container, reason, eventReason, message string) ImageDecision {
+	return ImageDecision{Action: ImageWait, Reason: reason, Message: message, Events: []Event{warning(c, eventReason, message)}}
+}
 
 // PullFailure returns the reason and message for the container's waiting state
-// and the event, after a pull of the image failed with err.
+// and the event, after a pull of its image failed with err.
 func PullFailure(container *v1.Container, err error) (reason, message string, event Event) {
-	return "", "", Event{}
+	return pullReason(err), err.Error(), warning(container, "Failed", fmt.Sprintf("Failed to pull image %q: %v", container.Image, err))
 }
 
-// PullSuccess returns the event for an image that was pulled, which took that
-// long, of which the pull itself took so much; they differ where pulls queue.
-// A negative size is not known and is left out.
-func PullSuccess(container *v1.Container, total, pull time.Duration, size int64) Event {
-	return Event{}
+func pullReason(err error) string {
+	switch {
+	case errors.Is(err, ErrRegistryUnavailable):
+		return ReasonRegistryUnavailable
+	case errors.Is(err, ErrSignatureInvalid):
+		return ReasonSignatureValidationFailed
+	}
+	return ReasonErrImagePull
 }
 
-// PullBackoff remembers the pulls of one pod that failed, by image name: the next
-// pull waits 10 s from the failure, doubling to 5 min. It is a value; methods
-// return a changed copy, and the zero value is ready for use.
-type PullBackoff struct {
-	Config  BackoffConfig
-	entries map[string]pullEntry
+// PullSuccess returns the event for a container's image that was pulled: how long
+// that took, how long with waiting for its turn, and the size of the image, zero
+// where it is not known.
+func PullSuccess(container *v1.Container, pull, withWaiting time.Duration, bytes uint64) Event {
+	return normal(container, "Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
+		container.Image, pull.Truncate(time.Millisecond), withWaiting.Truncate(time.Millisecond), bytes))
 }
 
-type pullEntry struct{}
+func normal(c *v1.Container, reason, message string) Event {
+	return Event{Container: c.Name, Type: v1.EventTypeNormal, Reason: reason, Message: message}
+}
 
-// Failed returns the back-off after a pull of the image failed at now.
-func (b PullBackoff) Failed(image string, err error, now time.Time) PullBackoff { return b }
-
-// Succeeded returns the back-off after the image was pulled at now.
-func (b PullBackoff) Succeeded(image string, now time.Time) PullBackoff { return b }
+func warning(c *v1.Container, reason, message string) Event {
+	return Event{Container: c.Name, Type: v1.EventTypeWarning, Reason: reason, Message: message}
+}

@@ -162,6 +162,9 @@ func succeeded(instance *ContainerStatus) bool {
 // time to come back, events.
 func (p *planner) finish() {
 	a := &p.actions
+	if !a.KillPod && !p.RestartAll {
+		p.killStrays()
+	}
 	slices.SortFunc(a.Kill, func(x, y Kill) int { return cmp.Compare(x.ID, y.ID) })
 	if a.KillPod {
 		for i := range p.Status.Sandboxes {
@@ -181,6 +184,20 @@ func (p *planner) finish() {
 	for _, starts := range [][]Start{a.Ephemeral, a.Init, a.Containers} {
 		for _, s := range starts {
 			p.noteWait(s)
+		}
+	}
+}
+
+// killStrays ends instances that run, or may, although a newer one of their name
+// exists. A runtime that keeps its promises has none.
+func (p *planner) killStrays() {
+	for c := range eachContainer(p.Pod) {
+		newest := p.Status.Container(c.Name)
+		for i := range p.Status.Containers {
+			old := &p.Status.Containers[i]
+			if old.Name == c.Name && old != newest && !dead(old) {
+				p.kill(c, old, KillOther, "Stopping container "+c.Name)
+			}
 		}
 	}
 }
