@@ -9,7 +9,8 @@ import (
 )
 
 // Compute makes the status of a pod. It never panics, writes to nothing it is
-// given and keeps nothing of it. Applied to its own result it changes nothing.
+// given and keeps nothing of it. Applied to its own result, as Previous and as
+// API, it changes nothing.
 func Compute(in Input) Result {
 	b := newBuilder(&in)
 	b.identify()
@@ -88,36 +89,41 @@ func (b *builder) qosClass() v1.PodQOSClass {
 }
 
 // settlePhase sets phase, reason and message. A terminal phase that was said is
-// final. Reason and message live as long as the phase does.
+// final. Reason and message belong to a phase and live as long as it does.
 func (b *builder) settlePhase() {
+	from := b.old
 	b.status.Phase = b.phase()
-	if said := b.saidTerminal(); said != "" {
-		b.status.Phase = said
+	if said := b.saidTerminal(); said != nil {
+		from = said
+		b.status.Phase = said.Phase
 	} else {
 		b.checkDeadline()
 	}
-	b.applyVerdict()
-	if b.status.Phase == b.old.Phase && !b.sentenced() {
-		b.status.Reason = cmp.Or(b.old.Reason, b.api.Reason)
-		b.status.Message = cmp.Or(b.old.Message, b.api.Message)
+	if b.status.Phase == from.Phase {
+		b.status.Reason = cmp.Or(from.Reason, b.api.Reason)
+		b.status.Message = cmp.Or(from.Message, b.api.Message)
 	}
+	b.applyVerdict()
 }
 
-// saidTerminal is the terminal phase that was said of the pod, if any.
-func (b *builder) saidTerminal() v1.PodPhase {
-	for _, phase := range []v1.PodPhase{b.old.Phase, b.api.Phase} {
-		if Terminal(phase) {
-			return phase
-		}
+// saidTerminal is the status in which the pod was said to have ended, if any.
+func (b *builder) saidTerminal() *v1.PodStatus {
+	switch {
+	case Terminal(b.old.Phase):
+		return b.old
+	case Terminal(b.api.Phase):
+		return b.api
+	default:
+		return nil
 	}
-	return ""
 }
 
 // sentenced tells whether a verdict holds: it outweighs whatever the containers
 // did, also a success, which the kubelet lets replace an eviction. Only a
 // success that was said before the verdict stays.
 func (b *builder) sentenced() bool {
-	return b.verdict != nil && b.saidTerminal() != v1.PodSucceeded
+	said := b.saidTerminal()
+	return b.verdict != nil && (said == nil || said.Phase == v1.PodFailed)
 }
 
 // applyVerdict sets phase, reason and message as the verdict has them.

@@ -113,12 +113,15 @@ func (b *builder) containerID(id string) string { return b.in.RuntimeName + "://
 func carryOver(status, old *v1.ContainerStatus, state runtime.State) {
 	status.LastTerminationState = *old.LastTerminationState.DeepCopy()
 	restarts := old.RestartCount
+	same := old.ContainerID == status.ContainerID
 	switch {
-	case old.State.Terminated != nil && old.ContainerID != status.ContainerID:
+	case old.State.Terminated != nil && !same:
 		status.LastTerminationState = v1.ContainerState{Terminated: old.State.Terminated.DeepCopy()}
 		if state == runtime.StateRunning {
 			restarts++
 		}
+	case old.State.Terminated != nil && state == runtime.StateUnknown:
+		status.State = *old.State.DeepCopy()
 	case old.State.Running != nil && state == runtime.StateUnknown:
 		status.State = v1.ContainerState{Terminated: lost(messageLost)}
 		restarts++

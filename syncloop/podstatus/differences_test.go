@@ -2,6 +2,7 @@ package podstatus_test
 
 import (
 	"maps"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -20,6 +21,7 @@ type difference struct {
 
 var differences = []difference{
 	{"a terminal phase is final", successAfterFailure},
+	{"an instance that was lost stays lost", lostOnce},
 	{"started is said of one instance", startedOfAnother},
 	{"the phase sees who has started", phaseOfLastTime},
 }
@@ -53,6 +55,32 @@ func successAfterFailure(in *podstatus.Input, _ *v1.PodStatus) *v1.PodStatus {
 	return as
 }
 
+// lostOnce: the kubelet says of an instance in an unknown state that it waits,
+// once it had said that it ended.
+func lostOnce(in *podstatus.Input, _ *v1.PodStatus) *v1.PodStatus {
+	if in.Previous == nil {
+		return nil
+	}
+	observed := *in.Observed
+	observed.Containers = slices.Clone(observed.Containers)
+	before := statuses(in.Previous)
+	found := false
+	for i := range observed.Containers {
+		c := &observed.Containers[i]
+		was := before[c.Name]
+		if c.State == runtime.StateUnknown && was.State.Terminated != nil && was.ContainerID == in.RuntimeName+"://"+c.ID {
+			c.State = runtime.StateCreated
+			found = true
+		}
+	}
+	if !found {
+		return nil
+	}
+	in.Observed = &observed
+	as, _ := compute(*in)
+	return as
+}
+
 // startedOfAnother: the kubelet says of a new instance that it has started,
 // because the one before had, until the startup probe has a result for it.
 func startedOfAnother(in *podstatus.Input, said *v1.PodStatus) *v1.PodStatus {
@@ -81,10 +109,11 @@ func startedOfAnother(in *podstatus.Input, said *v1.PodStatus) *v1.PodStatus {
 	return as
 }
 
-// phaseOfLastTime: where the sandbox is not ready, the kubelet counts a sidecar
-// as pending for the phase until the status before said that it has started.
+// phaseOfLastTime: while the sandbox that is ready has no regular container, the
+// kubelet counts a sidecar as pending for the phase until the status before said
+// that it has started.
 func phaseOfLastTime(in *podstatus.Input, said *v1.PodStatus) *v1.PodStatus {
-	if said.Phase != v1.PodRunning || len(in.Observed.Sandboxes) > 0 && in.Observed.Sandboxes[0].Ready {
+	if said.Phase != v1.PodRunning || hasActiveRegular(in) {
 		return nil
 	}
 	before := map[string]v1.ContainerStatus{}
@@ -100,6 +129,14 @@ func phaseOfLastTime(in *podstatus.Input, said *v1.PodStatus) *v1.PodStatus {
 		}
 	}
 	return nil
+}
+
+func hasActiveRegular(in *podstatus.Input) bool {
+	sandboxes := in.Observed.Sandboxes
+	return len(sandboxes) > 0 && sandboxes[0].Ready &&
+		slices.ContainsFunc(in.Pod.Spec.Containers, func(c v1.Container) bool {
+			return in.Observed.Container(c.Name) != nil
+		})
 }
 
 // statuses are the statuses of init and regular containers by name.

@@ -290,6 +290,7 @@ func replayStatus(t *testing.T, line []byte) outcome {
 			var name string
 			name, said = explain(&in, said, &step.Want)
 			rule = cmp.Or(rule, name)
+			_, r = compute(in)
 		}
 		terminal := podstatus.Terminal(said.Phase) || in.Stopped
 		if !sameStatus(said, &step.Want) || terminal != step.Terminal {
