@@ -58,9 +58,13 @@ func (s *syncing) run(ctx context.Context) error {
 		}
 		return false
 	})
-	a := decide(runtime.PlanInput{
+	a := runtime.Plan(runtime.PlanInput{
 		Pod: s.req.Pod, Status: s.req.Status, Probes: s.req.Probes,
 		RestartAll: s.req.RestartAll, Backoff: backoff, Now: time.Now(),
+	})
+	s.update(s.ref.UID, func(p *fakePod) bool {
+		p.backoff = a.Backoff
+		return false
 	})
 	s.res.RetryAt = a.RetryAt
 	if err := s.stop(ctx, a); err != nil {

@@ -1,0 +1,318 @@
+package runtimetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var backendWholeRules = []rule[*backendCase]{
+	{"independent", "A call for one pod that is slow delays no call for another pod.", backendIndependent},
+	{"concurrent", "A Backend is safe for concurrent use.", backendConcurrent},
+	{"watch", "A Watcher hints at each change of a pod, and returns when its context ends.", backendWatch},
+	{"exec", "Exec gives what the command printed and its exit code; one that fails is no error.", backendExec},
+	{"exec-cancel", "When its context ends, Exec kills the command and returns soon, with the context's error.", backendExecCancel},
+	{"exec-unknown", "Exec in a container that is unknown or ended is an error, ErrNotFound for an unknown one.", backendExecUnknown},
+	{"reopen", "Sandboxes and containers outlive the agent: the next one sees the same ones, unchanged, and can stop them.", backendReopen},
+	{leakRule, "No goroutine is left once it was closed.", backendLeaks},
+}
+
+func backendIndependent(c *backendCase) error {
+	_, slow, err := c.stubborn()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	stop := async(func() error { return c.StopContainer(ctx, slow, c.longGrace()) })
+	if err := c.pending("StopContainer", stop); err != nil {
+		return err
+	}
+	cfg := c.sandboxConfig()
+	if err := c.makeLogDir(cfg); err != nil {
+		return err
+	}
+	return c.result("the life of another pod", async(func() error { return c.lifeOf(cfg) }))
+}
+
+// lifeOf makes a pod and lets it go through all that pods go through.
+func (c *backendCase) lifeOf(cfg runtime.SandboxConfig) error {
+	sandboxID, err := c.CreateSandbox(c.ctx, cfg)
+	if err != nil {
+		return err
+	}
+	id, err := c.start(cfg, sandboxID, "main", c.Programs.RunsForever)
+	if err != nil {
+		return errors.Join(err, c.RemoveSandbox(c.ctx, sandboxID))
+	}
+	list, err := c.ListContainers(c.ctx, runtime.Filter{PodUID: cfg.UID})
+	if err == nil && (len(list) != 1 || list[0].ID != id) {
+		err = fmt.Errorf("the list of its containers is %+v, want %s alone", list, id)
+	}
+	return errors.Join(err,
+		c.running(id),
+		c.StopContainer(c.ctx, id, shortGrace),
+		c.StopSandbox(c.ctx, sandboxID),
+		c.RemoveContainer(c.ctx, id),
+		c.RemoveSandbox(c.ctx, sandboxID),
+	)
+}
+
+func backendConcurrent(c *backendCase) error {
+	const pods = 8
+	var calls []<-chan error
+	for range pods {
+		cfg := c.sandboxConfig()
+		if err := c.makeLogDir(cfg); err != nil {
+			return err
+		}
+		calls = append(calls, async(func() error { return c.lifeOf(cfg) }))
+		calls = append(calls, async(func() error {
+			_, err := c.ListSandboxes(c.ctx, runtime.Filter{})
+			_, err2 := c.ListContainers(c.ctx, runtime.Filter{})
+			return errors.Join(err, err2)
+		}))
+	}
+	var errs []error
+	for _, call := range calls {
+		errs = append(errs, c.result("a call", call))
+	}
+	return errors.Join(errs...)
+}
+
+func backendWatch(c *backendCase) error {
+	w, ok := c.Backend.(runtime.Watcher)
+	if !ok {
+		return skip("it is no Watcher")
+	}
+	watch := c.watch(w)
+	defer watch.cancel()
+	var cfg runtime.SandboxConfig
+	var sandboxID string
+	err := watch.begun(func() (uid types.UID, err error) {
+		cfg, sandboxID, err = c.sandbox()
+		return cfg.UID, err
+	})
+	if err != nil {
+		return err
+	}
+	id, err := c.CreateContainer(c.ctx, sandboxID, c.containerConfig(cfg, "main", 0, c.Programs.RunsForever))
+	if err != nil {
+		return err
+	}
+	if err := watch.after("StartContainer", cfg.UID, func() error { return c.StartContainer(c.ctx, id) }); err != nil {
+		return err
+	}
+	if err := watch.after("StopContainer", cfg.UID, func() error { return c.StopContainer(c.ctx, id, shortGrace) }); err != nil {
+		return err
+	}
+	if err := watch.after("StopSandbox", cfg.UID, func() error { return c.StopSandbox(c.ctx, sandboxID) }); err != nil {
+		return err
+	}
+	return watch.end()
+}
+
+func backendExec(c *backendCase) error {
+	e, err := c.execer(c.Programs.ExecPrints == nil)
+	if err != nil {
+		return err
+	}
+	_, id, err := c.started(c.Programs.RunsForever, "runs")
+	if err != nil {
+		return err
+	}
+	for _, code := range []int{0, 3} {
+		var out bytes.Buffer
+		got, err := e.Exec(c.ctx, id, c.Programs.ExecPrints("hello", code), runtime.ExecIO{Stdout: &out})
+		switch {
+		case err != nil:
+			return err
+		case got != code:
+			return fmt.Errorf("the exit code is %d, want %d", got, code)
+		case strings.TrimSpace(out.String()) != "hello":
+			return fmt.Errorf("it printed %q, want hello", out.String())
+		}
+		if got, err = e.Exec(c.ctx, id, c.Programs.ExecPrints("hello", code), runtime.ExecIO{}); err != nil || got != code {
+			return fmt.Errorf("without streams it gave exit code %d and error %w", got, orNone(err))
+		}
+	}
+	return c.running(id)
+}
+
+// execer returns the Backend's power to run commands, or skips the rule.
+func (c *backendCase) execer(noCommand bool) (runtime.Execer, error) {
+	e, ok := c.Backend.(runtime.Execer)
+	switch {
+	case c.limits.NoExec:
+		return nil, skip("its limit NoExec")
+	case !ok:
+		return nil, errors.New("it is no Execer, and its limits don't say NoExec")
+	case noCommand:
+		return nil, skip("the host has no such command")
+	}
+	return e, nil
+}
+
+func backendExecCancel(c *backendCase) error {
+	e, err := c.execer(len(c.Programs.ExecHangs) == 0)
+	if err != nil {
+		return err
+	}
+	_, id, err := c.started(c.Programs.RunsForever, "runs")
+	if err != nil {
+		return err
+	}
+	if err := execCancelled(c.bench, e, id, c.Programs.ExecHangs); err != nil {
+		return err
+	}
+	return c.running(id)
+}
+
+// execCancelled runs a command that hangs, with streams that would keep it from
+// returning if a child of it held them.
+func execCancelled(b *bench, e runtime.Execer, id string, command []string) error {
+	ctx, cancel := context.WithTimeout(b.ctx, 500*time.Millisecond)
+	defer cancel()
+	var out bytes.Buffer
+	err := b.result("Exec", async(func() error {
+		_, err := e.Exec(ctx, id, command, runtime.ExecIO{Stdout: &out, Stderr: &out})
+		return err
+	}))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("its error is %w, want the context's", orNone(err))
+	}
+	return nil
+}
+
+func backendExecUnknown(c *backendCase) error {
+	e, err := c.execer(c.Programs.ExecPrints == nil)
+	if err != nil {
+		return err
+	}
+	command := c.Programs.ExecPrints("hello", 0)
+	_, err = e.Exec(c.ctx, "no-such-container", command, runtime.ExecIO{})
+	if err := gone("Exec", err); err != nil {
+		return err
+	}
+	_, id, err := c.started(c.Programs.RunsForever, "runs")
+	if err != nil {
+		return err
+	}
+	if err := c.StopContainer(c.ctx, id, 0); err != nil {
+		return err
+	}
+	if _, err := e.Exec(c.ctx, id, command, runtime.ExecIO{}); err == nil {
+		return errors.New("Exec in a container that ended gave no error")
+	}
+	return nil
+}
+
+func backendReopen(c *backendCase) error {
+	switch {
+	case c.limits.DiesWithAgent:
+		return skip("its limit DiesWithAgent")
+	case c.Reopen == nil:
+		return skip("the host gives no way to reopen it")
+	}
+	sb, sandboxID, err := c.sandbox()
+	if err != nil {
+		return err
+	}
+	running, err := c.start(sb, sandboxID, "running", c.Programs.RunsForever)
+	if err != nil {
+		return err
+	}
+	ended, err := c.start(sb, sandboxID, "ended", c.Programs.RunsForever)
+	if err != nil {
+		return err
+	}
+	created, err := c.CreateContainer(c.ctx, sandboxID, c.containerConfig(sb, "created", 0, c.Programs.RunsForever))
+	if err != nil {
+		return err
+	}
+	if err := c.StopContainer(c.ctx, ended, shortGrace); err != nil {
+		return err
+	}
+	ids := []string{running, ended, created}
+	before, err := c.snapshot(sandboxID, ids)
+	if err != nil {
+		return err
+	}
+	if c.Backend, err = c.Reopen(c.ctx); err != nil {
+		return fmt.Errorf("reopening it: %w", err)
+	}
+	after, err := c.snapshot(sandboxID, ids)
+	if err != nil {
+		return err
+	}
+	for i := range before {
+		if before[i] != after[i] {
+			return fmt.Errorf("before:\n%s\nafter:\n%s", before[i], after[i])
+		}
+	}
+	if err := c.StopContainer(c.ctx, running, shortGrace); err != nil {
+		return err
+	}
+	_, err = c.awaitState(running, runtime.StateExited)
+	return err
+}
+
+// snapshot describes a sandbox and its containers in a form that can be
+// compared.
+func (c *backendCase) snapshot(sandboxID string, ids []string) ([]string, error) {
+	s, err := c.SandboxStatus(c.ctx, sandboxID)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.ListContainers(c.ctx, runtime.Filter{PodUID: s.UID})
+	if err != nil {
+		return nil, err
+	}
+	var listed []string
+	for _, l := range list {
+		listed = append(listed, l.ID)
+	}
+	slices.Sort(listed)
+	lines := []string{
+		fmt.Sprintf("%s %s %d %v %v %q %q", s.ID, s.PodRef, s.Attempt, s.Ready, s.CreatedAt.UnixMilli(), s.Labels, s.Annotations),
+		fmt.Sprint(listed),
+	}
+	for _, id := range ids {
+		st, err := c.ContainerStatus(c.ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, fmt.Sprintf("%s %s %d %s created=%d started=%d ended=%d exit=%d %s %s %q %q", st.ID, st.Name, st.Attempt, st.State,
+			st.CreatedAt.UnixMilli(), st.StartedAt.UnixMilli(), st.FinishedAt.UnixMilli(), st.ExitCode, st.Reason, st.Image, st.Labels, st.Annotations))
+	}
+	return lines, nil
+}
+
+// backendLeaks uses all that may start a goroutine; checkRule looks for what is
+// left.
+func backendLeaks(c *backendCase) error {
+	if w, ok := c.Backend.(runtime.Watcher); ok {
+		watch := c.watch(w)
+		defer watch.cancel()
+	}
+	sandboxID, id, err := c.started(c.Programs.RunsForever, "runs")
+	if err != nil {
+		return err
+	}
+	if e, err := c.execer(len(c.Programs.ExecHangs) == 0); err == nil {
+		if err := execCancelled(c.bench, e, id, c.Programs.ExecHangs); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	cancel()
+	_ = c.StopContainer(ctx, id, shortGrace) // ends with the context, at any point
+	return c.StopSandbox(c.ctx, sandboxID)
+}

@@ -1,0 +1,41 @@
+package runtimetest_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/stretchr/testify/require"
+)
+
+// fakeBackendHarness is how the suite gets at a FakeBackend, or at what wrap
+// makes of it.
+func fakeBackendHarness(fake *runtimetest.FakeBackend, wrap func(*runtimetest.FakeBackend) runtime.Backend) runtimetest.BackendHarness {
+	var backend runtime.Backend = fake
+	if wrap != nil {
+		backend = wrap(fake)
+	}
+	return runtimetest.BackendHarness{
+		Backend:  backend,
+		Programs: runtimetest.FakePrograms(),
+		ReadLog:  func(path string) ([]byte, error) { return []byte(fake.Log(path)), nil },
+		Reopen:   func(context.Context) (runtime.Backend, error) { return backend, nil },
+	}
+}
+
+func TestFakeBackendConforms(t *testing.T) {
+	runtimetest.TestBackend(t, func(t *testing.T) runtimetest.BackendHarness {
+		return fakeBackendHarness(runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{}), nil)
+	})
+}
+
+func TestFakeBackendConformsInBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := runtimetest.CheckBackend(t.Context(), func(context.Context) (runtimetest.BackendHarness, error) {
+			return fakeBackendHarness(runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{}), nil), nil
+		}, runtimetest.Options{Logf: t.Logf})
+		require.NoError(t, err)
+	})
+}
