@@ -2,8 +2,10 @@ package podstatus
 
 import (
 	"cmp"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -75,6 +77,7 @@ func activeSandbox(observed *runtime.PodStatus) (id string, ready bool) {
 // identify fills in what depends on neither containers nor time.
 func (b *builder) identify() {
 	b.status.QOSClass = b.qosClass()
+	b.status.StartTime = b.startTime()
 	b.status.Resources = &v1.ResourceRequirements{}
 	if r := b.in.Pod.Spec.Resources; r != nil {
 		r.DeepCopyInto(b.status.Resources)
@@ -86,6 +89,14 @@ func (b *builder) identify() {
 // qosClass is the one that the API server has, for it never changes.
 func (b *builder) qosClass() v1.PodQOSClass {
 	return cmp.Or(b.api.QOSClass, QOS(b.in.Pod))
+}
+
+// startTime is the first one that was ever said, or now.
+func (b *builder) startTime() *metav1.Time {
+	if b.old.StartTime != nil {
+		return b.old.StartTime.DeepCopy()
+	}
+	return &metav1.Time{Time: b.in.Now.Truncate(time.Second)}
 }
 
 // settlePhase sets phase, reason and message. A terminal phase that was said is
@@ -137,6 +148,7 @@ func (b *builder) applyVerdict() {
 func (b *builder) resume() {
 	b.status = *b.old.DeepCopy()
 	b.status.QOSClass = b.qosClass()
+	b.status.StartTime = b.startTime()
 	b.applyVerdict()
 	b.applyDisruption()
 }

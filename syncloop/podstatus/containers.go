@@ -81,7 +81,7 @@ func (b *builder) observedStatus(c *runtime.ContainerStatus) v1.ContainerStatus 
 		ContainerID:  b.containerID(c.ID),
 		Image:        c.Image,
 		ImageID:      c.ImageRef,
-		RestartCount: c.RestartCount,
+		RestartCount: max(c.RestartCount, 0),
 	}
 	switch c.State {
 	case runtime.StateRunning:
@@ -131,21 +131,19 @@ func carryOver(status, old *v1.ContainerStatus, state runtime.State) {
 
 // absentStatus is the status of a container that the runtime has no instance of.
 func (b *builder) absentStatus(e *entry) v1.ContainerStatus {
-	status := v1.ContainerStatus{
-		Name:  e.spec.Name,
-		Image: e.spec.Image,
-		State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: b.waitingReason}},
-	}
+	status := absent(e.spec)
+	status.State.Waiting = &v1.ContainerStateWaiting{Reason: b.waitingReason}
 	old := e.old
 	if old != nil {
 		status.LastTerminationState = *old.LastTerminationState.DeepCopy()
-		status.RestartCount = old.RestartCount
+		status.RestartCount = max(old.RestartCount, 0)
 	}
 	switch {
 	case b.in.RestartAll && old != nil:
 		restartingAll(&status, old)
 	case old != nil && old.State.Terminated != nil:
-		status = *old.DeepCopy()
+		old.DeepCopyInto(&status)
+		status.RestartCount = max(old.RestartCount, 0)
 	case e.kind == plainInit && b.initialized:
 		status.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
 			Reason:  reasonCompleted,
@@ -158,6 +156,11 @@ func (b *builder) absentStatus(e *entry) v1.ContainerStatus {
 		}
 	}
 	return status
+}
+
+// absent is the status of a container as far as its spec gives it.
+func absent(spec *v1.Container) v1.ContainerStatus {
+	return v1.ContainerStatus{Name: spec.Name, Image: spec.Image}
 }
 
 // restartingAll is the status of a container that was removed so that it starts
@@ -193,13 +196,20 @@ func (b *builder) applyStartFailure(e *entry) {
 	if failure.Reason == "" || !b.wantsStart(e) {
 		return
 	}
-	if ended := e.out.State.Terminated; ended != nil {
-		e.out.LastTerminationState = v1.ContainerState{Terminated: ended}
+	status := *e.out
+	if e.newest == nil {
+		status = absent(e.spec)
+		status.LastTerminationState = e.out.LastTerminationState
+		status.RestartCount = e.out.RestartCount
 	}
-	e.out.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{
+	if ended := e.out.State.Terminated; ended != nil {
+		status.LastTerminationState = v1.ContainerState{Terminated: ended}
+	}
+	status.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{
 		Reason:  failure.Reason,
 		Message: failure.Message,
 	}}
+	*e.out = status
 }
 
 // wantsStart tells whether the next pass would start the container.

@@ -34,7 +34,7 @@ func (b *builder) checkDeadline() {
 	if b.verdict != nil || Terminal(b.status.Phase) {
 		return
 	}
-	deadline, ok := Deadline(b.in.Pod, b.old)
+	deadline, ok := Deadline(b.in.Pod, &b.status)
 	if !ok || b.in.Now.Before(deadline) {
 		return
 	}

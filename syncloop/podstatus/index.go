@@ -70,14 +70,19 @@ func newIndex(pod *v1.Pod, observed *runtime.PodStatus, old *v1.PodStatus) index
 			}
 		}
 	}
-	for _, list := range [][]v1.ContainerStatus{old.InitContainerStatuses, old.ContainerStatuses, old.EphemeralContainerStatuses} {
-		for i := range list {
-			if e := byName[list[i].Name]; e != nil {
-				e.old = &list[i]
-			}
+	remember(byName, old.InitContainerStatuses, plainInit, sidecar)
+	remember(byName, old.ContainerStatuses, regular, regular)
+	remember(byName, old.EphemeralContainerStatuses, ephemeral, ephemeral)
+	return ix
+}
+
+// remember adds what was said of the containers of two kinds.
+func remember(byName map[string]*entry, list []v1.ContainerStatus, a, b kind) {
+	for i := range list {
+		if e := byName[list[i].Name]; e != nil && e.old == nil && (e.kind == a || e.kind == b) {
+			e.old = &list[i]
 		}
 	}
-	return ix
 }
 
 // hasRegular tells whether the runtime knows an instance of a regular container,

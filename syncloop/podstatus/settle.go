@@ -18,20 +18,11 @@ const maxMessages = 12288
 // and brings it into the form in which it is said.
 func settle(pod *v1.Pod, old, status *v1.PodStatus, now time.Time) {
 	status.ObservedGeneration = max(pod.Generation, old.ObservedGeneration)
-	status.StartTime = startTime(old, status, now)
 	if Terminal(status.Phase) {
 		unready(status)
 	}
 	settleTransitions(old, status, now)
 	normalise(pod, status)
-}
-
-// startTime is the first one that was ever said.
-func startTime(old, status *v1.PodStatus, now time.Time) *metav1.Time {
-	if t := cmp.Or(old.StartTime, status.StartTime); t != nil {
-		return t.DeepCopy()
-	}
-	return &metav1.Time{Time: now}
 }
 
 // unready takes back that a pod which has ended is ready.
