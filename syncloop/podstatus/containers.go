@@ -139,7 +139,7 @@ func (b *builder) absentStatus(e *entry) v1.ContainerStatus {
 		status.RestartCount = max(old.RestartCount, 0)
 	}
 	switch {
-	case b.in.RestartAll && old != nil:
+	case b.in.RestartAll && old != nil && (removed(old) || waitsForAll(old)):
 		restartingAll(&status, old)
 	case old != nil && old.State.Terminated != nil:
 		old.DeepCopyInto(&status)
@@ -166,18 +166,22 @@ func absent(spec *v1.Container) v1.ContainerStatus {
 // restartingAll is the status of a container that was removed so that it starts
 // anew with all the others. The removal counts as a restart, once.
 func restartingAll(status, old *v1.ContainerStatus) {
-	removed := old.ContainerID != ""
-	waits := old.State.Waiting != nil && old.State.Waiting.Reason == reasonRestartingAll
-	if removed || waits {
-		status.State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reasonRestartingAll}}
-	}
-	if removed {
+	status.State.Waiting.Reason = reasonRestartingAll
+	if removed(old) {
 		status.LastTerminationState = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
 			ExitCode: lostExitCode,
 			Reason:   reasonRestartingAll,
 		}}
 		status.RestartCount++
 	}
+}
+
+// removed tells whether a container that is gone was there before.
+func removed(old *v1.ContainerStatus) bool { return old.ContainerID != "" }
+
+// waitsForAll tells whether a container was said to start with all the others.
+func waitsForAll(old *v1.ContainerStatus) bool {
+	return old.State.Waiting != nil && old.State.Waiting.Reason == reasonRestartingAll
 }
 
 // lost is the end of a container that nobody saw.
