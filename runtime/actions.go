@@ -40,7 +40,8 @@ type Actions struct {
 	// KillPod asks for everything of the pod to be stopped: because the
 	// sandbox must be replaced (CreateSandbox), or because the pod is done.
 	KillPod bool
-	// StopSandboxes are the IDs of all sandboxes, when KillPod is set.
+	// StopSandboxes are the IDs of all sandboxes, dead ones too, when KillPod is
+	// set; none once everything was stopped and no sandbox is to be created.
 	StopSandboxes []string
 	// CreateSandbox asks for a new sandbox, numbered Attempt, after the kill.
 	CreateSandbox bool

@@ -70,14 +70,14 @@ type backoffEntry struct {
 	key       uint64        // of the spec, see backoffKey
 	wait      time.Duration // of the next start
 	startedAt time.Time     // when the last start was decided
-	restarts  int32         // of the newest instance that was seen
+	next      int32         // restart count to come, after the highest that was seen
 }
 
 // Start returns the next start of the container: its restart count, and whether
 // and why it has to wait.
 func (b Backoff) Start(pod *v1.Pod, container *v1.Container, status *PodStatus, now time.Time) Start {
 	entry, known := b.entries[container.Name]
-	start := Start{Container: container, RestartCount: nextRestartCount(entry, known, status.Container(container.Name))}
+	start := Start{Container: container, RestartCount: max(entry.next, nextRestartCount(status.Container(container.Name)))}
 	known = known && entry.key == backoffKey(container)
 
 	end, ended := lastEnd(status, container.Name)
@@ -133,8 +133,8 @@ func (b Backoff) Observe(pod *v1.Pod, status *PodStatus) Backoff {
 		switch {
 		case !known:
 			b = b.with(c.Name, b.rebuild(c, newest, status))
-		case entry.restarts < newest.RestartCount:
-			entry.restarts = newest.RestartCount
+		case entry.next < nextRestartCount(newest):
+			entry.next = nextRestartCount(newest)
 			b = b.with(c.Name, entry)
 		}
 	}
@@ -142,7 +142,7 @@ func (b Backoff) Observe(pod *v1.Pod, status *PodStatus) Backoff {
 }
 
 func (b Backoff) rebuild(c *v1.Container, newest *ContainerStatus, status *PodStatus) backoffEntry {
-	entry := backoffEntry{key: backoffKey(c), startedAt: newest.StartedAt, restarts: newest.RestartCount}
+	entry := backoffEntry{key: backoffKey(c), startedAt: newest.StartedAt, next: nextRestartCount(newest)}
 	if entry.startedAt.IsZero() {
 		entry.startedAt = newest.CreatedAt
 	}
@@ -168,15 +168,13 @@ func (b Backoff) with(name string, entry backoffEntry) Backoff {
 	return b
 }
 
-func nextRestartCount(entry backoffEntry, known bool, newest *ContainerStatus) int32 {
-	last := int32(-1)
-	if known {
-		last = max(0, entry.restarts)
+// nextRestartCount returns the restart count that follows the instance's, which may
+// be nil for none. A count that is no count, or can grow no more, does no harm.
+func nextRestartCount(newest *ContainerStatus) int32 {
+	if newest == nil {
+		return 0
 	}
-	if newest != nil {
-		last = max(0, last, newest.RestartCount)
-	}
-	return min(last, math.MaxInt32-1) + 1
+	return min(max(0, newest.RestartCount), math.MaxInt32-1) + 1
 }
 
 // lastEnd returns when the newest instance of the name that ended did so.

@@ -31,6 +31,8 @@
 //	ProbeVerdicts, ──▶│ Plan │─▶ to start (now or after a back-off), kill,
 //	Backoff, now      └──────┘  reset and remove; when to come back
 //
+// These are the decisions:
+//
 //   - [Plan] decides one pass over a pod, as the kubelet's computePodActions.
 //     [StopOrder] and [Grace] say how to stop it.
 //   - [Backoff] paces restarts, [PullBackoff] pulls; [DecideImage] says whether a

@@ -166,7 +166,7 @@ func (p *planner) finish() {
 		p.killStrays()
 	}
 	slices.SortFunc(a.Kill, func(x, y Kill) int { return cmp.Compare(x.ID, y.ID) })
-	if a.KillPod {
+	if a.KillPod && (a.CreateSandbox || p.Status.Running() || readySandboxes(p.Status) > 0) {
 		for i := range p.Status.Sandboxes {
 			a.StopSandboxes = append(a.StopSandboxes, p.Status.Sandboxes[i].ID)
 		}
@@ -189,14 +189,18 @@ func (p *planner) finish() {
 }
 
 // killStrays ends instances that run, or may, although a newer one of their name
-// exists. A runtime that keeps its promises has none.
+// exists, or is to be started because they are of a sandbox before. A runtime that
+// keeps its promises has none.
 func (p *planner) killStrays() {
 	for c := range eachContainer(p.Pod) {
 		newest := p.Status.Container(c.Name)
 		for i := range p.Status.Containers {
-			old := &p.Status.Containers[i]
-			if old.Name == c.Name && old != newest && !dead(old) {
-				p.kill(c, old, KillOther, "Stopping container "+c.Name)
+			stray := &p.Status.Containers[i]
+			if stray.Name != c.Name || dead(stray) {
+				continue
+			}
+			if stray != newest || isInit(p.Pod, c.Name) && !p.inSandbox(stray) {
+				p.kill(c, stray, KillOther, "Stopping container "+c.Name)
 			}
 		}
 	}
