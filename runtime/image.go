@@ -128,11 +128,15 @@ func pullReason(err error) string {
 }
 
 // PullSuccess returns the event for a container's image that was pulled: how long
-// that took, how long with waiting for its turn, and the size of the image, zero
-// where it is not known.
-func PullSuccess(container *v1.Container, pull, withWaiting time.Duration, bytes uint64) Event {
-	return normal(container, "Pulled", fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
-		container.Image, pull.Truncate(time.Millisecond), withWaiting.Truncate(time.Millisecond), bytes))
+// it took in all, how long without waiting for its turn, and the size of the image
+// in bytes. A size of zero or less is not known and is left out.
+func PullSuccess(container *v1.Container, total, pull time.Duration, size int64) Event {
+	message := fmt.Sprintf("Successfully pulled image %q in %s (%s including waiting).",
+		container.Image, pull.Truncate(time.Millisecond), total.Truncate(time.Millisecond))
+	if size > 0 {
+		message += fmt.Sprintf(" Image size: %d bytes.", size)
+	}
+	return normal(container, "Pulled", message)
 }
 
 func normal(c *v1.Container, reason, message string) Event {

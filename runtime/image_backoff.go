@@ -32,10 +32,12 @@ func (b PullBackoff) Failed(image string, err error, now time.Time) PullBackoff 
 	return b
 }
 
-// Succeeded returns the back-off after a pull succeeded at now. What failed a short
-// while ago stays in mind, even for that image, as in the kubelet.
-func (b PullBackoff) Succeeded(now time.Time) PullBackoff {
-	return b.fresh(now)
+// Succeeded returns the back-off after the image was pulled at now: its next
+// failure is the first again. (The kubelet goes on where it was for a while.)
+func (b PullBackoff) Succeeded(image string, now time.Time) PullBackoff {
+	b = b.fresh(now)
+	delete(b.entries, image)
+	return b
 }
 
 // until returns when the wait for the image ends, or the zero time for none, and

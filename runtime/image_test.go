@@ -88,12 +88,16 @@ func TestPullBackoff(t *testing.T) {
 	require.Equal(t, runtime.ImagePull,
 		runtime.DecideImage(runtime.ImageInput{Container: &other, Backoff: backoff, Now: clock.Add(-time.Second)}).Action)
 
-	backoff = backoff.Succeeded(clock).Failed(c.Image, errors.New("again"), clock)
-	require.Equal(t, runtime.ImageWait, decide(clock.Add(299*time.Second)).Action, "a success does not end it")
 	clock = clock.Add(10*time.Minute + time.Second)
-	backoff = backoff.Failed(c.Image, errors.New("again"), clock)
-	require.Equal(t, runtime.ImagePull, decide(clock.Add(10*time.Second)).Action, "ten minutes without a failure do")
+	long := backoff.Failed(c.Image, errors.New("again"), clock)
+	backoff = long
+	require.Equal(t, runtime.ImagePull, decide(clock.Add(10*time.Second)).Action, "ten minutes without a failure begin anew")
 	require.Equal(t, runtime.ImagePull, decide(clock.AddDate(-5, 0, 0)).Action, "the clock was turned back")
+	require.Equal(t, runtime.ImageWait, decide(clock).Action)
+	backoff = long.Succeeded(c.Image, clock)
+	require.Equal(t, runtime.ImagePull, decide(clock).Action, "a success ends it")
+	backoff = long
+	require.Equal(t, runtime.ImageWait, decide(clock).Action, "copies are independent")
 }
 
 func TestPullEvents(t *testing.T) {
@@ -113,7 +117,9 @@ func TestPullEvents(t *testing.T) {
 			Message: `Failed to pull image "app:1": ` + f.err.Error()}, event)
 	}
 	require.Equal(t, `Successfully pulled image "app:1" in 1.234s (2s including waiting). Image size: 42 bytes.`,
-		runtime.PullSuccess(c, 1234567*time.Microsecond, 2*time.Second, 42).Message)
+		runtime.PullSuccess(c, 2*time.Second, 1234567*time.Microsecond, 42).Message)
+	require.Equal(t, `Successfully pulled image "app:1" in 1s (1s including waiting).`,
+		runtime.PullSuccess(c, time.Second, time.Second, 0).Message)
 }
 
 func TestImageName(t *testing.T) {
