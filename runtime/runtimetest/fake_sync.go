@@ -74,6 +74,9 @@ func (s *syncing) run(ctx context.Context) error {
 		s.createSandbox(a.Attempt)
 	}
 	s.remove(a)
+	if a.KillPod && !a.CreateSandbox {
+		return nil
+	}
 	for _, starts := range [][]runtime.Start{a.Ephemeral, a.Init, a.Containers} {
 		for _, start := range starts {
 			ok, err := s.start(ctx, start)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -128,20 +127,8 @@ func backendExec(c *backendCase) error {
 	if err != nil {
 		return err
 	}
-	for _, code := range []int{0, 3} {
-		var out bytes.Buffer
-		got, err := e.Exec(c.ctx, id, c.Programs.ExecPrints("hello", code), runtime.ExecIO{Stdout: &out})
-		switch {
-		case err != nil:
-			return err
-		case got != code:
-			return fmt.Errorf("the exit code is %d, want %d", got, code)
-		case strings.TrimSpace(out.String()) != "hello":
-			return fmt.Errorf("it printed %q, want hello", out.String())
-		}
-		if got, err = e.Exec(c.ctx, id, c.Programs.ExecPrints("hello", code), runtime.ExecIO{}); err != nil || got != code {
-			return fmt.Errorf("without streams it gave exit code %d and error %w", got, orNone(err))
-		}
+	if err := execPrints(c.bench, e, id, c.Programs); err != nil {
+		return err
 	}
 	return c.running(id)
 }

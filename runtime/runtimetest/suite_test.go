@@ -39,3 +39,30 @@ func TestFakeBackendConformsInBubble(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// fakeHarness is how the suite gets at a Fake, or at what wrap makes of it.
+func fakeHarness(wrap func(*runtimetest.Fake) runtime.Runtime) runtimetest.RuntimeHarness {
+	fake := runtimetest.NewFake(runtimetest.FakeConfig{})
+	var rt runtime.Runtime = fake
+	if wrap != nil {
+		rt = wrap(fake)
+	}
+	return runtimetest.RuntimeHarness{
+		Runtime:  rt,
+		Programs: runtimetest.FakePrograms(),
+		Reopen:   func(context.Context) (runtime.Runtime, error) { return rt, nil },
+	}
+}
+
+func TestFakeConforms(t *testing.T) {
+	runtimetest.TestRuntime(t, func(t *testing.T) runtimetest.RuntimeHarness { return fakeHarness(nil) })
+}
+
+func TestFakeConformsInBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
+			return fakeHarness(nil), nil
+		}, runtimetest.Options{Logf: t.Logf})
+		require.NoError(t, err)
+	})
+}

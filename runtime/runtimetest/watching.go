@@ -50,7 +50,7 @@ func (w *watching) begun(change func() (types.UID, error)) error {
 			return true, nil
 		}
 		if now := time.Now(); !now.Before(next) {
-			next = now.Add(w.patience / 8)
+			next = now.Add(500 * time.Millisecond)
 			uid, err = change()
 		}
 		return false, err

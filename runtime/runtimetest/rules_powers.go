@@ -1,0 +1,206 @@
+package runtimetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var powerRules = []rule[*runtimeCase]{
+	{"watch", "A Watcher hints at each change of a pod, and returns when its context ends.", runtimeWatch},
+	{"exec", "Exec gives what the command printed and its exit code; one that fails is no error.", runtimeExec},
+	{"exec-cancel", "When its context ends, Exec kills the command and returns soon, with the context's error.", runtimeExecCancel},
+	{"exec-unknown", "Exec in an unknown container is ErrNotFound.", runtimeExecUnknown},
+	{"logs", "Logs gives what a container printed, dead or alive; of an unknown one it is ErrNotFound.", runtimeLogs},
+	{"stats", "PodStats measures a pod's running containers; of an unknown pod it is ErrNotFound.", runtimeStats},
+	{"clean", "RemovePod and RemoveVolumes fail while a container runs. Afterwards they remove what is kept for the pod, and may be called again.", runtimeClean},
+}
+
+func runtimeWatch(c *runtimeCase) error {
+	w, ok := c.Runtime.(runtime.Watcher)
+	if !ok {
+		return skip("it is no Watcher")
+	}
+	if err := c.Programs.RunsForever.missing("runs"); err != nil {
+		return err
+	}
+	watch := c.watch(w)
+	defer watch.cancel()
+	var pod *v1.Pod
+	err := watch.begun(func() (types.UID, error) {
+		pod = c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
+		_, err := c.sync(pod)
+		return pod.UID, err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := c.drive(pod, "main to run", inState(runtime.StateRunning, "main")); err != nil {
+		return err
+	}
+	err = watch.after("KillPod", pod.UID, func() error { return c.KillPod(c.ctx, killRequest(pod, shortGrace)) })
+	if err != nil {
+		return err
+	}
+	if p, err := c.Programs.exits(3); err == nil {
+		pod := c.pod(v1.RestartPolicyNever, p.container("main"))
+		if err := watch.after("SyncPod", pod.UID, func() error { _, err := c.sync(pod); return err }); err != nil {
+			return err
+		}
+	}
+	return watch.end()
+}
+
+// execer returns the Runtime's power to run commands and a container to run
+// them in, or skips the rule.
+func (c *runtimeCase) execer(noCommand bool) (runtime.Execer, string, error) {
+	e, ok := c.Runtime.(runtime.Execer)
+	switch {
+	case !ok:
+		return nil, "", skip("it is no Execer")
+	case c.Limits.NoExec:
+		return nil, "", skip("the limit NoExec")
+	case noCommand:
+		return nil, "", skip("the host has no such command")
+	}
+	_, st, err := c.server()
+	if err != nil {
+		return nil, "", err
+	}
+	return e, st.Container("main").ID, nil
+}
+
+func runtimeExec(c *runtimeCase) error {
+	e, id, err := c.execer(c.Programs.ExecPrints == nil)
+	if err != nil {
+		return err
+	}
+	return execPrints(c.bench, e, id, c.Programs)
+}
+
+// execPrints runs commands that print and end.
+func execPrints(b *bench, e runtime.Execer, id string, programs Programs) error {
+	for _, code := range []int{0, 3} {
+		var out bytes.Buffer
+		got, err := e.Exec(b.ctx, id, programs.ExecPrints("hello", code), runtime.ExecIO{Stdout: &out})
+		switch {
+		case err != nil:
+			return err
+		case got != code:
+			return fmt.Errorf("the exit code is %d, want %d", got, code)
+		case strings.TrimSpace(out.String()) != "hello":
+			return fmt.Errorf("it printed %q, want hello", out.String())
+		}
+		if got, err = e.Exec(b.ctx, id, programs.ExecPrints("hello", code), runtime.ExecIO{}); err != nil || got != code {
+			return fmt.Errorf("without streams it gave exit code %d and error %w", got, orNone(err))
+		}
+	}
+	return nil
+}
+
+func runtimeExecCancel(c *runtimeCase) error {
+	e, id, err := c.execer(len(c.Programs.ExecHangs) == 0)
+	if err != nil {
+		return err
+	}
+	return execCancelled(c.bench, e, id, c.Programs.ExecHangs)
+}
+
+func runtimeExecUnknown(c *runtimeCase) error {
+	e, _, err := c.execer(c.Programs.ExecPrints == nil)
+	if err != nil {
+		return err
+	}
+	_, err = e.Exec(c.ctx, "no-such-container", c.Programs.ExecPrints("hello", 0), runtime.ExecIO{})
+	return gone("Exec", err)
+}
+
+func runtimeLogs(c *runtimeCase) error {
+	logs, ok := c.Runtime.(runtime.LogReader)
+	if !ok {
+		return skip("it is no LogReader")
+	}
+	_, err := logs.Logs(c.ctx, "no-such-container", runtime.LogOptions{})
+	if errors.Is(err, runtime.ErrNotSupported) {
+		return skip("its Logs gives ErrNotSupported")
+	}
+	if err := gone("Logs", err); err != nil {
+		return err
+	}
+	p, err := c.Programs.prints("hello from the suite")
+	if err != nil {
+		return err
+	}
+	pod := c.pod(v1.RestartPolicyNever, p.container("main"))
+	st, err := c.drive(pod, "main to end", inState(runtime.StateExited, "main"))
+	if err != nil {
+		return err
+	}
+	return c.awaitLog(logs, st.Container("main").ID, "hello from the suite\n")
+}
+
+func runtimeStats(c *runtimeCase) error {
+	s, ok := c.Runtime.(runtime.StatsProvider)
+	if !ok {
+		return skip("it is no StatsProvider")
+	}
+	_, err := s.PodStats(c.ctx, "no-such-pod")
+	if errors.Is(err, runtime.ErrNotSupported) {
+		return skip("its PodStats gives ErrNotSupported")
+	}
+	if err := gone("PodStats", err); err != nil {
+		return err
+	}
+	pod, _, err := c.server()
+	if err != nil {
+		return err
+	}
+	stats, err := s.PodStats(c.ctx, pod.UID)
+	switch {
+	case err != nil:
+		return err
+	case stats.UID != pod.UID || stats.Time.IsZero():
+		return fmt.Errorf("the stats are of pod %q at %v", stats.UID, stats.Time)
+	case count(stats.Containers, func(s runtime.ContainerStats) bool { return s.Name == "main" }) != 1:
+		return fmt.Errorf("the containers measured are %+v, want main", stats.Containers)
+	}
+	return nil
+}
+
+func runtimeClean(c *runtimeCase) error {
+	cleaner, ok := c.Runtime.(runtime.Cleaner)
+	if !ok {
+		return skip("it is no Cleaner")
+	}
+	pod, _, err := c.server()
+	if err != nil {
+		return err
+	}
+	remove := []func(context.Context, types.UID) error{cleaner.RemoveVolumes, cleaner.RemovePod}
+	for _, remove := range remove {
+		if err := remove(c.ctx, pod.UID); err == nil {
+			return errors.New("something was removed from under a container that runs")
+		}
+	}
+	if err := c.KillPod(c.ctx, killRequest(pod, shortGrace)); err != nil {
+		return err
+	}
+	for range 2 {
+		for _, remove := range remove {
+			if err := remove(c.ctx, pod.UID); err != nil {
+				return err
+			}
+		}
+	}
+	item, err := c.listed(pod.UID)
+	if err == nil && item != nil {
+		err = fmt.Errorf("after RemovePod it is in the list: %+v", *item)
+	}
+	return errors.Join(err, cleaner.RemovePod(c.ctx, "no-such-pod"))
+}

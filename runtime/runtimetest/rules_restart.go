@@ -1,0 +1,177 @@
+package runtimetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	v1 "k8s.io/api/core/v1"
+)
+
+var restartRules = []rule[*runtimeCase]{
+	{"exit", "A container that ended is exited, with exit code, reason and time, and stays visible.", exitVisible},
+	{"restart-never", "A container that ended is not restarted under Never, nor under OnFailure if it succeeded.", restartNever},
+	{"restart-count", "A container that is restarted has a new ID, and a restart count that is one more; the instance before it comes after it in the status.", restartCount},
+	{"restart-backoff", "A container that ends again and again has to wait, with the reason CrashLoopBackOff and the time to come back.", restartBackoff},
+	{"restart-definition", "A container of another definition is restarted, with the hash of the new one.", restartDefinition},
+	{"restart-liveness", "A container whose liveness probe failed is killed and restarted; the verdict counts for that instance alone.", restartLiveness},
+}
+
+func exitVisible(c *runtimeCase) error {
+	for _, code := range []int32{0, 3} {
+		p, err := c.Programs.exits(code)
+		if err != nil {
+			return err
+		}
+		pod := c.pod(v1.RestartPolicyNever, p.container("main"))
+		if _, err := c.drive(pod, "main to end", inState(runtime.StateExited, "main")); err != nil {
+			return err
+		}
+		if _, err := c.sync(pod); err != nil {
+			return err
+		}
+		st, err := c.PodStatus(c.ctx, pod.UID)
+		if err != nil {
+			return err
+		}
+		main := st.Container("main")
+		switch {
+		case main == nil:
+			return errors.New("a container that ended is not visible any more")
+		case main.ExitCode != code:
+			return fmt.Errorf("its exit code is %d, want %d", main.ExitCode, code)
+		case main.Reason == "" || code == 0 && main.Reason != reasonCompleted || code != 0 && main.Reason == reasonCompleted:
+			return fmt.Errorf("its reason is %q with exit code %d", main.Reason, code)
+		case main.StartedAt.IsZero() || main.FinishedAt.Before(main.StartedAt):
+			return fmt.Errorf("it started at %v and ended at %v", main.StartedAt, main.FinishedAt)
+		}
+	}
+	return nil
+}
+
+func restartNever(c *runtimeCase) error {
+	for code, policy := range map[int32]v1.RestartPolicy{3: v1.RestartPolicyNever, 0: v1.RestartPolicyOnFailure} {
+		p, err := c.Programs.exits(code)
+		if err != nil {
+			return err
+		}
+		pod := c.pod(policy, p.container("main"))
+		st, err := c.drive(pod, "main to end", inState(runtime.StateExited, "main"))
+		if err != nil {
+			return err
+		}
+		id := st.Container("main").ID
+		for range 3 {
+			if _, err := c.sync(pod); err != nil {
+				return err
+			}
+		}
+		if st, err = c.PodStatus(c.ctx, pod.UID); err != nil {
+			return err
+		}
+		if len(st.Containers) != 1 || st.Containers[0].ID != id {
+			return fmt.Errorf("under %s with exit code %d its containers are %s", policy, code, describe(st))
+		}
+	}
+	return nil
+}
+
+func restartCount(c *runtimeCase) error {
+	p, err := c.Programs.exits(3)
+	if err != nil {
+		return err
+	}
+	pod := c.pod(v1.RestartPolicyAlways, p.container("main"))
+	st, err := c.drive(pod, "main to end", inState(runtime.StateExited, "main"))
+	if err != nil {
+		return err
+	}
+	first := *st.Container("main")
+	st, err = c.drive(pod, "another instance of main", func(st *runtime.PodStatus) bool {
+		return st.Container("main") != nil && st.Container("main").ID != first.ID
+	})
+	if err != nil {
+		return err
+	}
+	second := *st.Container("main")
+	if first.RestartCount != 0 || second.RestartCount != 1 {
+		return fmt.Errorf("the restart counts are %d and then %d, want 0 and 1", first.RestartCount, second.RestartCount)
+	}
+	for i := 1; i < len(st.Containers); i++ {
+		if st.Containers[i].CreatedAt.After(st.Containers[i-1].CreatedAt) {
+			return fmt.Errorf("the containers are not newest first: %s", describe(st))
+		}
+	}
+	return nil
+}
+
+func restartBackoff(c *runtimeCase) error {
+	p, err := c.Programs.exits(3)
+	if err != nil {
+		return err
+	}
+	pod := c.pod(v1.RestartPolicyAlways, p.container("main"))
+	var res runtime.SyncResult
+	waits := func(r runtime.StartResult) bool {
+		return r.Container == "main" && r.Reason == runtime.ReasonCrashLoopBackOff
+	}
+	err = c.await(func() (ok bool, err error) {
+		res, err = c.sync(pod)
+		return slices.ContainsFunc(res.Containers, waits), err
+	})
+	if err != nil {
+		return fmt.Errorf("no container waits: %w; the last result is %+v", err, res)
+	}
+	if !res.RetryAt.After(time.Now()) {
+		return fmt.Errorf("RetryAt is %v, want a time to come", res.RetryAt)
+	}
+	return nil
+}
+
+func restartDefinition(c *runtimeCase) error {
+	if err := c.Programs.Other.missing("runs and has another image"); err != nil {
+		return err
+	}
+	pod, st, err := c.server()
+	if err != nil {
+		return err
+	}
+	first := *st.Container("main")
+	changed := pod.DeepCopy()
+	other := c.Programs.Other.container("main")
+	main := &changed.Spec.Containers[0]
+	main.Image, main.Command, main.Args = other.Image, other.Command, other.Args
+	st, err = c.drive(changed, "another instance of main to run", func(st *runtime.PodStatus) bool {
+		return inState(runtime.StateRunning, "main")(st) && st.Container("main").ID != first.ID
+	})
+	if err != nil {
+		return err
+	}
+	if got, want := st.Container("main").Hash, runtime.ContainerHash(main); got != want {
+		return fmt.Errorf("the new instance has hash %x, want %x", got, want)
+	}
+	return nil
+}
+
+func restartLiveness(c *runtimeCase) error {
+	pod, st, err := c.server()
+	if err != nil {
+		return err
+	}
+	first := st.Container("main").ID
+	probes := runtime.ProbeVerdicts{Liveness: map[string]runtime.Verdict{first: runtime.VerdictFailure}}
+	for range 3 {
+		if _, err := c.syncWith(runtime.SyncRequest{Pod: pod, Probes: probes}); err != nil {
+			return err
+		}
+	}
+	st, err = c.drive(pod, "another instance of main to run", func(st *runtime.PodStatus) bool {
+		return inState(runtime.StateRunning, "main")(st) && st.Container("main").ID != first
+	})
+	if err == nil && st.Container("main").RestartCount != 1 {
+		err = fmt.Errorf("its restart count is %d, want 1", st.Container("main").RestartCount)
+	}
+	return err
+}
