@@ -77,24 +77,25 @@ type backoffEntry struct {
 // and why it has to wait.
 func (b Backoff) Start(pod *v1.Pod, container *v1.Container, status *PodStatus, now time.Time) Start {
 	entry, known := b.entries[container.Name]
-	start := Start{Container: container, RestartCount: max(entry.next, nextRestartCount(status.Container(container.Name)))}
+	newest := status.Container(container.Name)
+	start := Start{Container: container, RestartCount: max(entry.next, nextRestartCount(newest))}
 	known = known && entry.key == backoffKey(container)
 
 	end, ended := lastEnd(status, container.Name)
-	lastSeen := end
-	if !ended {
-		if !known || status.Container(container.Name) != nil || !HasRestartAllRule(pod) {
-			start.NextWait = entry.wait
-			return start
-		}
-		// Its instances were removed to restart the whole pod. Of those that it
-		// had, the last start is what is left to count from.
-		end, lastSeen = entry.startedAt, now
+	switch {
+	case ended && !end.IsZero():
+	case ended, known && newest == nil && HasRestartAllRule(pod):
+		// The runtime does not say when it ended; or its instances were removed
+		// to restart the whole pod. Its last start is what is left to count from.
+		end = entry.startedAt
+	default:
+		start.NextWait = entry.wait
+		return start
 	}
 
 	cfg := b.Config.withDefaults()
 	var wait time.Duration
-	if known && lastSeen.Sub(entry.startedAt) <= cfg.ResetAfter {
+	if known && ranUntil(newest, now).Sub(entry.startedAt) <= cfg.ResetAfter {
 		wait = entry.wait
 	}
 	start.NextWait = cfg.after(wait)
@@ -106,6 +107,15 @@ func (b Backoff) Start(pod *v1.Pod, container *v1.Container, status *PodStatus, 
 		start.Message = fmt.Sprintf("back-off %s restarting failed container=%s pod=%s", wait, container.Name, RefOf(pod))
 	}
 	return start
+}
+
+// ranUntil returns the end of the time that counts as running: one that is about
+// to be killed ran until now.
+func ranUntil(newest *ContainerStatus, now time.Time) time.Time {
+	if newest != nil && newest.State == StateExited && !newest.FinishedAt.IsZero() {
+		return newest.FinishedAt
+	}
+	return now
 }
 
 // Started returns the back-off after the start was decided at now. Call it before

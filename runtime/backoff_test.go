@@ -70,6 +70,28 @@ func seconds(n ...int) []time.Duration {
 	return ds
 }
 
+// The time until a probe kills a container counts as running, too.
+func TestBackoffBeginsAnewAfterAKill(t *testing.T) {
+	pod := newPod(always, "c0")
+	status := observe(pod, "c0=running c0=exited:1")
+	begin := func(at time.Time) runtime.Start {
+		backoff := runtime.Backoff{}.Started(runtime.Start{Container: &pod.Spec.Containers[0], NextWait: 80 * time.Second}, now)
+		return backoff.Start(pod, &pod.Spec.Containers[0], status, at)
+	}
+	require.Equal(t, 160*time.Second, begin(now.Add(10*time.Minute)).NextWait)
+	require.Equal(t, 10*time.Second, begin(now.Add(10*time.Minute+1)).NextWait)
+}
+
+// A runtime that does not say when a container ended: its start counts.
+func TestBackoffWithoutTimes(t *testing.T) {
+	pod := newPod(always, "c0")
+	status := observe(pod, "c0=exited:1")
+	status.Containers[0].FinishedAt = time.Time{}
+	backoff := runtime.Backoff{}.Started(runtime.Start{Container: &pod.Spec.Containers[0], NextWait: time.Minute}, now)
+	got := backoff.Start(pod, &pod.Spec.Containers[0], status, now.Add(time.Second))
+	require.Equal(t, now.Add(time.Minute), got.WaitUntil)
+}
+
 // Another image or other resources begin anew; anything else does not.
 func TestBackoffKey(t *testing.T) {
 	old := newPod(always, "c0")
