@@ -53,8 +53,9 @@ type Input struct {
 
 // Probing is what is known of one kind of probe in a pod.
 type Probing struct {
-	// Workers names the containers that a worker probes. A container that
-	// nobody probes counts as ready, and as started.
+	// Workers names the containers that a worker probes, or will. A container
+	// that nobody probes counts as ready, and as started, so a worker is to be
+	// named here before its container's first status.
 	Workers map[string]bool
 	// Results are the published results by container ID, without type prefix.
 	Results map[string]runtime.Verdict
