@@ -56,7 +56,8 @@ func TestBackoffBeginsAnewAfterALongRun(t *testing.T) {
 	require.Equal(t, seconds(0, 0, 10, 20, 40, 0, 10), got)
 }
 
-func TestBackoffConfig(t *testing.T) {
+// kubernetes/kubernetes#57291: the pace can be set.
+func TestBackoffConfigIssue57291(t *testing.T) {
 	cfg := runtime.BackoffConfig{Base: time.Second, Max: 3 * time.Second, ResetAfter: time.Minute}
 	got := crashLoop(t, runtime.Backoff{Config: cfg}, 1, 1, 1, 1, 2*time.Minute, 1)
 	require.Equal(t, seconds(0, 0, 1, 2, 3, 0), got)

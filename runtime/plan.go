@@ -106,7 +106,7 @@ func (p *planner) regular(c *v1.Container) bool {
 	if instance == nil || instance.State != StateRunning {
 		if ShouldRestart(p.Pod, c, p.Status) {
 			p.startRegular(c)
-			if instance != nil && instance.State == StateUnknown {
+			if instance != nil && instance.mayRun() {
 				p.kill(c, instance, KillUnknown, `Container is in "unknown" state, try killing it before restart`)
 			}
 		}
@@ -196,7 +196,7 @@ func (p *planner) killStrays() {
 		newest := p.Status.Container(c.Name)
 		for i := range p.Status.Containers {
 			stray := &p.Status.Containers[i]
-			if stray.Name != c.Name || dead(stray) {
+			if stray.Name != c.Name || !stray.mayRun() {
 				continue
 			}
 			if stray != newest || isInit(p.Pod, c.Name) && !p.inSandbox(stray) {

@@ -37,14 +37,12 @@ func superfluous(pod *v1.Pod, status *PodStatus, newSandbox bool) []string {
 	for i := range status.Containers {
 		c := &status.Containers[i]
 		newer := &PodStatus{Containers: status.Containers[:i]}
-		if newSandbox && isInit(pod, c.Name) || dead(c) && replaced(c, newer) {
+		if newSandbox && isInit(pod, c.Name) || !c.mayRun() && replaced(c, newer) {
 			ids = append(ids, c.ID)
 		}
 	}
 	return ids
 }
-
-func dead(c *ContainerStatus) bool { return c.State != StateRunning && c.State != StateUnknown }
 
 func replaced(c *ContainerStatus, newer *PodStatus) bool {
 	if c.State == StateExited {

@@ -118,15 +118,13 @@ func (s *PodStatus) Container(name string) *ContainerStatus {
 // Running tells whether any container of the pod runs or may run: one in an
 // unknown state counts.
 func (s *PodStatus) Running() bool {
-	if s == nil {
-		return false
-	}
-	for i := range s.Containers {
-		if st := s.Containers[i].State; st == StateRunning || st == StateUnknown {
-			return true
-		}
-	}
-	return false
+	return s != nil && slices.ContainsFunc(s.Containers, func(c ContainerStatus) bool { return c.mayRun() })
+}
+
+// mayRun tells whether the container runs, for all that is known: only one that
+// was never started, or ended, surely doesn't.
+func (c *ContainerStatus) mayRun() bool {
+	return c.State != StateCreated && c.State != StateExited
 }
 
 // Sort puts sandboxes and containers newest first, the order that every reader of

@@ -60,7 +60,7 @@ func StopOrder(pod *v1.Pod, status *PodStatus, grace time.Duration) []Stop {
 	var stops []Stop
 	for i := range status.Containers {
 		c := &status.Containers[i]
-		if c.State != StateRunning && c.State != StateUnknown {
+		if !c.mayRun() {
 			continue
 		}
 		stop := Stop{ID: c.ID, Name: c.Name, Message: "Stopping container " + c.Name, Grace: grace}
