@@ -31,11 +31,14 @@ const (
 	ReadmitRecheck Readmit = "recheck"
 )
 
-// Config is what a [SyncLoop] is made of. Updates and Runtime are required; the
-// zero value of the rest works.
+// Config is what a [SyncLoop] is made of. Runtime is required, and one of
+// PodConfig and Updates; the zero value of the rest works.
 type Config struct {
+	// PodConfig gives the desired pods. Run runs it; it tells which sources
+	// were heard.
+	PodConfig *podmanager.PodConfig
 	// Updates are the changes of the desired pods, as a podmanager.Mux makes
-	// them. Run ends when it is closed. Required.
+	// them, for a host that has no PodConfig. Run ends when it is closed.
 	Updates <-chan podmanager.Update
 	// Runtime runs the pods. Required.
 	Runtime runtime.Runtime
@@ -43,11 +46,19 @@ type Config struct {
 	// process://ID. Default "kubeparts".
 	RuntimeName string
 
-	// Sources are the names of the sources that may send updates. A pod in the
-	// runtime of which nothing tells where it came from is killed only after
-	// all of them were heard. Default: none is waited for but the pod's own,
-	// where it is remembered.
+	// Sources are the names of the sources that send Updates; with a PodConfig
+	// they are known. A pod in the runtime that no source has named is killed
+	// once the source was heard that the store remembers it by, or else all of
+	// them. By default any one is enough.
 	Sources []string
+
+	// Manager stores the desired pods, for others to look them up; nil is one
+	// of the loop's own.
+	Manager *podmanager.Manager
+	// Mirrors makes and deletes mirror pods of static pods; nil makes none.
+	Mirrors podmanager.MirrorClient
+	// Nodes gives the node that owns mirror pods; nil is that of Admission.
+	Nodes admission.NodeGetter
 
 	// Admission judges pods and holds the ledger; nil admits all.
 	Admission *admission.Chain
@@ -70,8 +81,6 @@ type Config struct {
 	Probes <-chan ProbeResult
 	// HostIPs are the addresses of the node, primary first.
 	HostIPs []string
-	// NodeName is the node's name, for messages. Default: none.
-	NodeName string
 
 	// Hooks tell the host what the loop does.
 	Hooks Hooks
@@ -99,8 +108,8 @@ type Config struct {
 
 func (c Config) withDefaults() (Config, error) {
 	var errs []error
-	if c.Updates == nil {
-		errs = append(errs, errors.New("syncloop: Config.Updates is nil"))
+	if (c.Updates == nil) == (c.PodConfig == nil) {
+		errs = append(errs, errors.New("syncloop: one of Config.PodConfig and Config.Updates is needed"))
 	}
 	if c.Runtime == nil {
 		errs = append(errs, errors.New("syncloop: Config.Runtime is nil"))
@@ -129,6 +138,12 @@ func (c Config) withDefaults() (Config, error) {
 		relist = 5 * time.Minute
 	}
 	orElse(&c.RelistInterval, relist)
+	if c.Manager == nil {
+		c.Manager = podmanager.NewManager()
+	}
+	if c.Nodes == nil && c.Admission != nil {
+		c.Nodes = c.Admission.Nodes
+	}
 	if c.RuntimeName == "" {
 		c.RuntimeName = "kubeparts"
 	}

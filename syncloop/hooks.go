@@ -43,6 +43,8 @@ type Hooks struct {
 	// it was made; err tells that it refused.
 	// (kubelet_pod_status_sync_duration_seconds)
 	StatusSent func(pod runtime.PodRef, version uint64, after time.Duration, err error)
+	// StoreLoaded is called when the loop has read what the store remembers.
+	StoreLoaded func(records int, took time.Duration, err error)
 	// StoreCommitted is called when the store took, or refused, a batch of so
 	// many records.
 	StoreCommitted func(records int, took time.Duration, err error)
@@ -51,9 +53,9 @@ type Hooks struct {
 	// there were and how many of them had changed.
 	// (kubelet_pleg_relist_duration_seconds, kubelet_pleg_last_seen_seconds)
 	Relisted func(pods, changed int, took time.Duration, err error)
-	// Housekeeping is called after each round of clean-ups; err is what kept
-	// some of it from being done. (the kubelet logs one of over a second)
-	Housekeeping func(took time.Duration, err error)
+	// Housekeeping is called after each round of clean-ups. (The kubelet has no
+	// metric for it; it logs a round of more than a second.)
+	Housekeeping func(took time.Duration)
 	// UnexpectedUpdate is called for an update that nobody understands.
 	UnexpectedUpdate func(err error)
 }

@@ -2,15 +2,72 @@ package syncloop
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
 
 // SyncLoop brings what should run and what does run together: it is the handler
 // of the loop's steps that most hosts want, with the loop around it. Its methods
 // may be called from any goroutine, save the Handle ones, which the loop calls.
+//
+// One goroutine owns all state and deals with one event at a time. What may take
+// long happens in workers, goroutines that live as long as their pod is busy;
+// what they find out comes back as an event.
 type SyncLoop struct {
-	cfg Config
+	cfg     Config
+	manager *podmanager.Manager
+	log     *slog.Logger
+	rules   lifecycle.Rules
+	monitor Monitor
+	running atomic.Bool
+	over    chan struct{}
+
+	inbox    *inbox
+	dirty    *dirtySet
+	views    views
+	sink     *sinkDriver
+	store    *storeDriver
+	relister relister
+	workers  workers
+	// clock counts moments: what was read at a later moment than something
+	// happened knows of it. It is no time.
+	clock atomic.Uint64
+
+	// What follows belongs to the loop's goroutine.
+
+	started time.Time
+	pods    map[types.UID]*record
+	names   lifecycle.Names
+	timers  timers[types.UID]
+	alarm   alarm
+	version uint64
+
+	heard map[string]bool
+	// past holds what the store remembered of pods that no source has named
+	// yet; strangers what the runtime holds of pods that have no record.
+	past      map[types.UID]*Record
+	strangers map[types.UID]runtime.ListedPod
+	// held are updates that came before the runtime was first listed.
+	held   []podmanager.Update
+	listed bool
+
+	admitting admitting
+	// cleaning: mirrors are being deleted.
+	cleaning bool
+	stopping stopping
+	// waiters wait for single pods to stop.
+	waiters    map[lifecycle.Waiter]chan struct{}
+	lastWaiter lifecycle.Waiter
 }
 
 // New makes a loop. It starts nothing; the error names the field that is wrong.
@@ -19,24 +76,111 @@ func New(cfg Config) (*SyncLoop, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &SyncLoop{cfg: cfg}, nil
+	l := &SyncLoop{
+		cfg:       cfg,
+		manager:   cfg.Manager,
+		log:       cfg.Logger,
+		rules:     lifecycle.Rules{Resync: cfg.ResyncInterval, Backoff: cfg.RetryInterval},
+		over:      make(chan struct{}),
+		inbox:     newInbox(),
+		dirty:     newDirtySet(),
+		pods:      map[types.UID]*record{},
+		heard:     map[string]bool{},
+		past:      map[types.UID]*Record{},
+		strangers: map[types.UID]runtime.ListedPod{},
+	}
+	l.alarm.ring = l.inbox.ring
+	l.relister.soon = make(chan struct{}, 1)
+	l.admitting.waiting = map[types.UID]*record{}
+	l.sink = newSinkDriver(cfg)
+	l.store = newStoreDriver(cfg, l.sink)
+	return l, nil
 }
 
-// Run runs the loop until its context ends or the updates are closed. All pods
-// are left running. When it returns, every goroutine that it started has ended.
-// A loop runs once.
-func (l *SyncLoop) Run(ctx context.Context) error { return nil }
+// ErrRan is returned by a second Run.
+var ErrRan = errors.New("syncloop: Run was called before")
 
-// Shutdown stops all pods, each with its grace, and returns once nothing runs
-// and the sink has their last statuses, or when the context ends; the error then
-// says what still runs. From its first call on no pod is let in, with Reason
-// NodeShutdown. A further call, at the same time, hurries the first one. The loop goes on
-// meanwhile, and afterwards until its context ends.
-func (l *SyncLoop) Shutdown(ctx context.Context, opts ShutdownOptions) error { return nil }
+// Run runs the loop until its context ends or the updates are closed, and
+// returns nil then, or that sources did not stop. All pods are left running.
+// When it returns, every goroutine that it started has ended. A loop runs once.
+func (l *SyncLoop) Run(ctx context.Context) (sources error) {
+	if l.running.Swap(true) {
+		return ErrRan
+	}
+	l.started = time.Now()
+	ctx, cancel := context.WithCancel(ctx)
+	var background sync.WaitGroup
+	defer func() {
+		cancel()
+		l.alarm.stop()
+		background.Wait() // with it the sources' error is known
+		l.workers.wait()
+		l.sink.stop()
+		l.store.stop()
+		close(l.over)
+	}()
 
-// Pods returns what is known of each pod, sorted by namespace, name and UID. It does
-// not stop the loop, and works after Run too.
-func (l *SyncLoop) Pods() []*PodView { return nil }
+	l.workers.start(ctx, l.cfg.MaxWorkers)
+	l.sink.start(ctx)
+	l.store.start(ctx)
+	l.recall(ctx)
+	updates := l.cfg.Updates
+	if c := l.cfg.PodConfig; c != nil {
+		updates = c.Updates()
+		background.Go(func() { sources = c.Run(ctx) })
+	}
+	events := make(chan RuntimeEvent)
+	background.Go(func() { l.pump(ctx, events) })
+	background.Go(func() { l.relistLoop(ctx) })
+	if w, ok := l.cfg.Runtime.(runtime.Watcher); ok {
+		background.Go(func() { l.watchLoop(ctx, w) })
+	}
+	housekeeping := time.NewTicker(l.cfg.HousekeepingInterval)
+	defer housekeeping.Stop()
 
-// Pod returns what is known of one pod.
-func (l *SyncLoop) Pod(uid types.UID) (*PodView, bool) { return nil, false }
+	channels := Channels{
+		Config:        updates,
+		RuntimeEvents: events,
+		SyncDue:       l.inbox.wake,
+		Housekeeping:  housekeeping.C,
+		Probes:        l.cfg.Probes,
+	}
+	for Step(ctx, channels, l, &l.monitor) {
+		l.armAlarm()
+	}
+	return nil
+}
+
+// recall reads what the store remembers.
+func (l *SyncLoop) recall(ctx context.Context) {
+	if l.cfg.Store == nil {
+		return
+	}
+	began := time.Now()
+	records, err := l.cfg.Store.Load(ctx)
+	if err != nil {
+		err = fmt.Errorf("load the store: %w", err)
+		l.log.Error("what is remembered of pods could not be read whole", "err", err)
+	}
+	if h := l.cfg.Hooks.StoreLoaded; h != nil {
+		h(len(records), time.Since(began), err)
+	}
+	for i := range records {
+		r := &records[i]
+		l.past[r.UID] = r
+		l.version = max(l.version, r.Version)
+	}
+}
+
+// Monitor returns the loop's monitor.
+func (l *SyncLoop) Monitor() *Monitor { return &l.monitor }
+
+// moment returns the next moment.
+func (l *SyncLoop) moment() uint64 { return l.clock.Add(1) }
+
+// armAlarm sees that the loop wakes when the next thing is due.
+func (l *SyncLoop) armAlarm() {
+	if at, ok := l.timers.next(); ok {
+		l.alarm.setFor(at, time.Now())
+	}
+}

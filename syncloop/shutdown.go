@@ -1,6 +1,15 @@
 package syncloop
 
-import "time"
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
+)
 
 // ShutdownOptions say how [SyncLoop.Shutdown] stops the pods.
 type ShutdownOptions struct {
@@ -11,4 +20,116 @@ type ShutdownOptions struct {
 	// Remove removes what the runtime keeps of each pod once it has stopped:
 	// volumes, logs, dead containers.
 	Remove bool
+}
+
+// What is said of a pod that [SyncLoop.Shutdown] stopped.
+const (
+	reasonTerminated  = "Terminated"
+	messageTerminated = "Pod was terminated in response to imminent node shutdown."
+)
+
+// Shutdown stops all pods, each with its grace, and returns once nothing runs
+// and store and sink have their last words, or when the context ends: the error
+// then says what is left, and the stop goes on. From its first call on no pod is
+// let in: it fails with Reason NodeShutdown. The loop goes on meanwhile, which
+// Hooks and Pods show, and afterwards until the context of Run ends.
+//
+// A further call hurries the first one with a shorter grace, or with Now, and
+// waits too.
+//
+// Pods that were stopped are Failed with Reason Terminated, unless they had come
+// to their end. The store does not keep that: an agent that starts anew runs
+// again what its sources want.
+func (l *SyncLoop) Shutdown(ctx context.Context, opts ShutdownOptions) error {
+	var stopped <-chan struct{}
+	if err := l.call(ctx, func() { stopped = l.stopAll(opts) }); err != nil {
+		return fmt.Errorf("shutdown: %w", err)
+	}
+	if err := l.await(ctx, stopped); err != nil {
+		return fmt.Errorf("shutdown: pods have not stopped: %w", err)
+	}
+	if err := l.await(ctx, l.store.settled()); err != nil {
+		return fmt.Errorf("shutdown: the store was not brought up to date: %w", err)
+	}
+	if err := l.await(ctx, l.sink.settled()); err != nil {
+		return fmt.Errorf("shutdown: the sink does not have all statuses: %w", err)
+	}
+	return nil
+}
+
+// stopping is the loop's part of a shutdown.
+type stopping struct {
+	active bool
+	opts   ShutdownOptions
+	// left are the pods that have not stopped; stopped is closed once there are
+	// none.
+	left    map[types.UID]bool
+	stopped chan struct{}
+}
+
+// stopAll begins or hurries the stop of all pods.
+func (l *SyncLoop) stopAll(opts ShutdownOptions) <-chan struct{} {
+	s := &l.stopping
+	if !s.active {
+		s.active = true
+		s.left = map[types.UID]bool{}
+		s.stopped = make(chan struct{})
+	}
+	s.opts = opts
+	if !l.listed {
+		return s.stopped // nobody knows yet what runs: takeListing comes back here
+	}
+	for _, r := range l.admitting.waiting {
+		l.admit(l.workers.ctx, r)
+	}
+	for _, p := range l.strangers {
+		l.killStranger(p, time.Now())
+	}
+	for _, r := range l.pods {
+		if r.began() && !r.over() {
+			s.left[r.UID] = true
+		}
+	}
+	for _, r := range l.pods {
+		l.stopOne(r, opts)
+	}
+	l.allStopped()
+	return s.stopped
+}
+
+func (l *SyncLoop) stopOne(r *record, opts ShutdownOptions) {
+	if !r.began() {
+		return
+	}
+	if lifecycle.KnownTerminated(&r.life) {
+		if opts.Remove {
+			l.step(r, lifecycle.Discard{})
+		}
+		return
+	}
+	r.volatile = r.volatile || !r.life.TerminationRequested()
+	l.step(r, lifecycle.Kill{
+		Grace: opts.Grace, Now: opts.Now, Discard: opts.Remove,
+		Verdict: &podstatus.Verdict{Reason: reasonTerminated, Message: messageTerminated},
+	})
+}
+
+// stoppedYet takes note of a pod that has stopped during a shutdown.
+func (l *SyncLoop) stoppedYet(r *record) {
+	if l.stopping.left[r.UID] && (r.over() || l.pods[r.UID] != r || !r.began()) {
+		delete(l.stopping.left, r.UID)
+		l.allStopped()
+	}
+}
+
+func (l *SyncLoop) allStopped() {
+	s := &l.stopping
+	if !l.listed || len(s.left) > 0 {
+		return
+	}
+	select {
+	case <-s.stopped:
+	default:
+		close(s.stopped)
+	}
 }

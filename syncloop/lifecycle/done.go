@@ -47,7 +47,11 @@ func (m *machine) succeeded(w Work, e Done) {
 	case w == WorkSync && e.Terminal:
 		m.terminate(Kill{})
 		m.Pending = true
+	case w == WorkSync && e.Again && m.Repeats < maxRepeats:
+		m.Repeats++
+		m.Pending = true
 	case w == WorkSync:
+		m.Repeats = 0
 		m.Due = m.rules.resync(m.State, e, m.now)
 	case w == WorkTerminate:
 		m.stopped()
@@ -57,6 +61,10 @@ func (m *machine) succeeded(w Work, e Done) {
 		m.removedForGood()
 	}
 }
+
+// maxRepeats is how often in a row a sync that changed something is repeated at
+// once: a runtime that never comes to rest must not drive the agent in circles.
+const maxRepeats = 10
 
 // stopped follows a kill after which nothing ran.
 func (m *machine) stopped() {
@@ -97,9 +105,11 @@ func (m *machine) recreate() {
 	m.do(Recreate{})
 }
 
+// removedForGood follows the removal of all that the runtime kept.
 func (m *machine) removedForGood() {
 	m.complete()
-	if m.RestartRequested && m.Desired {
+	m.Discard = false
+	if m.Desired {
 		m.recreate()
 		return
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Event is what may happen to a pod: [Update], [Removed], [Stray], [Resume],
-// [Kill], [NameGranted], [Poke], [Due] or [Done].
+// [Kill], [Discard], [NameGranted], [Poke], [Due] or [Done].
 type Event interface{ event() }
 
 // Update brings a version of the pod that its source has.
@@ -20,9 +20,10 @@ type Update struct {
 	Create bool
 	// Static pods wait for their full name.
 	Static bool
-	// Observed tells that the runtime holds something of the pod, and Running
-	// that some of it may run. Both are looked at for the first event alone.
-	Observed, Running bool
+	// Observed tells that the runtime holds something of the pod, Running that
+	// some of it may run, and Ended that its phase was terminal before, whatever
+	// its source says. They are looked at for the first event alone.
+	Observed, Running, Ended bool
 }
 
 // Removed says that the pod's source does not have it any more.
@@ -51,7 +52,13 @@ type Kill struct {
 	Verdict *podstatus.Verdict
 	// Waiter is told when the pod has stopped.
 	Waiter Waiter
+	// Discard has what the runtime keeps of the pod removed afterwards.
+	Discard bool
 }
+
+// Discard has what the runtime keeps of a pod that has come to its end removed,
+// although its source still has the pod.
+type Discard struct{}
 
 // NameGranted tells a static pod that it now holds its full name.
 type NameGranted struct{}
@@ -73,6 +80,8 @@ type Done struct {
 	Terminal bool
 	// Verdict is one that the work found to be passed.
 	Verdict *podstatus.Verdict
+	// Again: a sync changed something, and is to be repeated at once.
+	Again bool
 	// RetryAt is when a sync wants to be repeated although nothing changes;
 	// zero for no such wish.
 	RetryAt time.Time
@@ -83,6 +92,7 @@ func (Removed) event()     {}
 func (Stray) event()       {}
 func (Resume) event()      {}
 func (Kill) event()        {}
+func (Discard) event()     {}
 func (NameGranted) event() {}
 func (Poke) event()        {}
 func (Due) event()         {}

@@ -85,11 +85,19 @@ func Jitter(d time.Duration, uid types.UID, try uint64) time.Duration {
 
 // resync is when a pod is synced again after a sync that went well.
 func (r Rules) resync(s State, e Done, now time.Time) time.Time {
-	at := now.Add(Jitter(r.Resync, s.UID, s.Seq))
-	if !e.RetryAt.IsZero() && e.RetryAt.Before(at) {
-		return e.RetryAt
+	wait := Jitter(r.Resync, s.UID, s.Seq)
+	switch {
+	case e.Again:
+		wait = r.Transient
+	case !e.RetryAt.IsZero():
+		// One that lies in the past must not drive the agent in circles.
+		if until := e.RetryAt.Sub(now); until <= 0 {
+			wait = r.Transient
+		} else {
+			wait = min(wait, until)
+		}
 	}
-	return at
+	return now.Add(wait)
 }
 
 // retry is when failed work is tried again.

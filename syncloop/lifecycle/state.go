@@ -90,6 +90,11 @@ type State struct {
 	Acknowledged bool
 	// Stray: the runtime says that something of it runs after its end.
 	Stray bool
+	// Discard: what the runtime keeps of it is to be removed once it has
+	// finished, although its source still has it.
+	Discard bool
+	// Repeats counts the syncs in a row that asked to be repeated at once.
+	Repeats int
 
 	// Due is when a [Due] event is to be sent; zero for never. Failures counts
 	// the failed works in a row, LastDone is when the last one came back.

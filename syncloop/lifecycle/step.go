@@ -24,6 +24,8 @@ func (r Rules) Step(s State, e Event, now time.Time) (State, []Action) {
 		m.resume(e)
 	case Kill:
 		m.kill(e)
+	case Discard:
+		m.discard()
 	case NameGranted:
 		m.nameGranted()
 	case Poke:
@@ -51,29 +53,24 @@ func (m *machine) update(e Update) {
 	if e.Pod == nil {
 		return
 	}
-	first := m.Stage == ""
-	if !first {
-		m.Desired = true
-	}
-	if !first && m.TerminationRequested() && e.Create {
+	cameBack := e.Create && !m.Desired
+	m.Desired = true
+	switch {
+	case m.Stage == "":
+		m.begin(e)
+	case cameBack && m.TerminationRequested():
 		m.RestartRequested = true
 		m.recreate()
 		return
-	}
-	switch {
-	case first:
-		m.begin(e)
 	case m.Stage == Finished:
+		m.Pod = e.Pod
 		return
 	}
 	m.Pod = e.Pod
 	m.Pending = true
 	deleted := e.Pod.DeletionTimestamp != nil
 	m.Deleted = m.Deleted || deleted
-	if m.Stage == Terminated {
-		return
-	}
-	if deleted || terminal(e.Pod) || m.TerminationRequested() {
+	if m.Stage == Sync && (deleted || e.Ended || terminal(e.Pod)) || m.Stage == Terminating {
 		m.terminate(Kill{})
 	}
 }
@@ -81,11 +78,9 @@ func (m *machine) update(e Update) {
 // begin is the first event of a life.
 func (m *machine) begin(e Update) {
 	m.Stage = Sync
-	m.Pod = e.Pod
-	m.Desired = true
 	m.Observed = e.Observed
 	m.Static = e.Static
-	if terminal(e.Pod) && !e.Running {
+	if (e.Ended || terminal(e.Pod)) && !e.Running {
 		// It ended before, and only its last words are left to be said.
 		m.TerminatingSince, m.Deadline = m.now, m.now
 		m.Grace = minGrace
@@ -128,14 +123,21 @@ func (m *machine) resume(e Resume) {
 		return
 	}
 	if !m.TerminationRequested() && m.Verdict == nil {
-		// Nothing says any more why it had to end, save that it was asked to.
+		// Its source has it, and nothing says any more why it had to end.
 		m.RestartRequested = true
 	}
 	left := e.Since.Add(e.Grace).Sub(m.now)
 	m.terminate(Kill{Grace: max(left, minGrace)})
 }
 
+func (m *machine) discard() {
+	if m.Stage == Terminated || m.Stage == Finished {
+		m.Discard = true
+	}
+}
+
 func (m *machine) kill(e Kill) {
+	m.Discard = m.Discard || e.Discard
 	if e.Waiter != 0 {
 		m.Waiters = append(m.Waiters, e.Waiter)
 	}
@@ -156,6 +158,9 @@ func (m *machine) kill(e Kill) {
 // terminate begins the end, or hurries one that has begun.
 func (m *machine) terminate(k Kill) {
 	began := !m.TerminationRequested()
+	if !began && m.Stage != Terminating {
+		return
+	}
 	grace := Grace(m.Grace, k.Grace, m.Pod)
 	deadline := m.now.Add(grace)
 	if k.Now {
@@ -239,7 +244,7 @@ func (m *machine) dispatch() {
 		m.start(WorkTerminate)
 	case m.Stage == Terminated && (m.Due.IsZero() || m.Pending):
 		m.start(WorkCleanUp)
-	case m.Stage == Finished && !m.Desired && (m.Due.IsZero() || m.Pending):
+	case m.Stage == Finished && (m.Discard || !m.Desired) && (m.Due.IsZero() || m.Pending):
 		m.start(WorkRemove)
 	}
 }

@@ -1,0 +1,167 @@
+package syncloop
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
+)
+
+// hold keeps an update back until the runtime was listed once: before that
+// nobody can tell a pod that is new from one that runs.
+func (l *SyncLoop) hold(u podmanager.Update) bool {
+	if !l.listed {
+		l.held = append(l.held, u)
+	}
+	return !l.listed
+}
+
+// HandlePodAdditions takes pods that are new: they become known, oldest first,
+// and then ask to be let in.
+func (l *SyncLoop) HandlePodAdditions(ctx context.Context, u podmanager.Update) {
+	if l.hold(u) {
+		return
+	}
+	for _, pod := range byCreation(u.Pods) {
+		l.manager.Put(pod)
+		if podmanager.IsMirror(pod) {
+			l.mirrorChanged(pod)
+			continue
+		}
+		l.add(ctx, pod, u.Source)
+	}
+	if u.Op != podmanager.OpRestore {
+		l.hear(u.Source)
+	}
+}
+
+// byCreation sorts pods, the oldest first and static ones, which have no time of
+// creation, before all.
+func byCreation(pods []*v1.Pod) []*v1.Pod {
+	sorted := slices.Clone(pods)
+	slices.SortStableFunc(sorted, func(a, b *v1.Pod) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	return sorted
+}
+
+// add takes one pod that its source has.
+func (l *SyncLoop) add(ctx context.Context, pod *v1.Pod, source string) {
+	r := l.pods[pod.UID]
+	if r != nil {
+		r.source = source
+		l.change(ctx, r, pod, true)
+		return
+	}
+	r = newRecord(runtime.RefOf(pod), time.Now())
+	r.pod, r.source = pod, source
+	l.pods[pod.UID] = r
+	l.recognise(r)
+	l.enter(ctx, r)
+	l.publish(r)
+}
+
+// recognise joins a pod with what the store and the runtime know of it.
+func (l *SyncLoop) recognise(r *record) {
+	r.listed = l.strangers[r.UID]
+	delete(l.strangers, r.UID)
+	r.past = l.past[r.UID]
+	delete(l.past, r.UID)
+	if r.past == nil {
+		return
+	}
+	r.status, r.version = r.past.Status, r.past.Version
+	r.life.Verdict = r.past.Verdict
+	r.ran = r.status != nil && r.status.Phase == v1.PodRunning
+}
+
+// enter brings a pod that is known to the beginning of its life here: at once if
+// it has come to its end or ran before, otherwise by way of admission.
+func (l *SyncLoop) enter(ctx context.Context, r *record) {
+	observed := r.listed.UID != ""
+	past := r.past != nil && (r.past.Admitted || r.past.Verdict != nil)
+	switch {
+	case l.ended(r), r.pod.DeletionTimestamp != nil && (observed || past):
+		l.begin(r)
+	case r.past != nil && r.past.Admitted, r.listed.Running && l.cfg.Readmit == ReadmitKeep:
+		r.admitted = true
+		l.begin(r)
+	default:
+		l.admit(ctx, r)
+	}
+}
+
+// ended tells whether the pod has come to its end, whoever says so.
+func (l *SyncLoop) ended(r *record) bool {
+	return podstatus.Terminal(r.pod.Status.Phase) ||
+		r.status != nil && podstatus.Terminal(r.status.Phase) || r.life.Verdict != nil
+}
+
+// begin begins the life of a pod. What it takes is entered in the ledger,
+// unless it takes nothing any more.
+func (l *SyncLoop) begin(r *record) {
+	r.wait = nil
+	delete(l.admitting.waiting, r.UID)
+	ended := l.ended(r)
+	if !r.entered && (r.listed.Running || r.admitted && !ended) {
+		l.enterLedger(r)
+	}
+	var past Record
+	if r.past != nil {
+		past = *r.past
+	}
+	l.step(r, lifecycle.Update{
+		Pod: r.pod, Create: true, Static: isStatic(r.pod), Ended: ended,
+		Observed: r.listed.UID != "", Running: r.listed.Running,
+	})
+	if !past.TerminatingSince.IsZero() {
+		l.step(r, lifecycle.Resume{Since: past.TerminatingSince, Grace: past.Grace})
+	}
+	r.past = nil
+}
+
+// recreate begins a new life of a pod whose last one is over.
+func (l *SyncLoop) recreate(r *record) {
+	life := r.life
+	fresh := newRecord(r.PodRef, time.Now())
+	fresh.pod, fresh.source, fresh.life = r.pod, r.source, life
+	*r = *fresh
+	if h := l.cfg.Hooks.PodRestarted; h != nil {
+		h(r.PodRef)
+	}
+	l.inbox.post(func() {
+		if l.pods[r.UID] == r && !r.began() {
+			l.enter(l.workers.ctx, r)
+			l.publish(r)
+		}
+	})
+}
+
+// forget drops all that is known of a pod.
+func (l *SyncLoop) forget(r *record) {
+	l.release(r)
+	delete(l.pods, r.UID)
+	delete(l.admitting.waiting, r.UID)
+	l.timers.set(r.UID, time.Time{})
+	l.store.remove(r.UID)
+	l.sink.forget(r.UID)
+	l.views.drop(r.UID)
+	l.stoppedYet(r)
+	if h := l.cfg.Hooks.PodForgotten; h != nil {
+		h(r.PodRef)
+	}
+}
+
+// hear notes that a source has spoken.
+func (l *SyncLoop) hear(source string) {
+	if !l.heard[source] {
+		l.heard[source] = true
+		l.log.Info("heard of a source", "source", source)
+	}
+}

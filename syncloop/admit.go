@@ -1,0 +1,170 @@
+package syncloop
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
+)
+
+// ConditionAdmitted is the condition of a pod that is not let in yet: False,
+// since when, with the reason and message of the verdict. It is there only while
+// the pod waits, and its phase is Pending then.
+const ConditionAdmitted v1.PodConditionType = "kubeparts.dev/Admitted"
+
+// What a pod is told that comes while the agent stops all pods.
+const (
+	reasonNodeShutdown  = "NodeShutdown"
+	messageNodeShutdown = "Pod was rejected as the node is shutting down."
+)
+
+// admitting are the pods that wait to be let in.
+type admitting struct {
+	waiting map[types.UID]*record
+	// last is when they were last asked for again all together.
+	last time.Time
+}
+
+// admissionPause is the least time between two rounds in which all that wait
+// are asked for again because something became free.
+const admissionPause = time.Second
+
+// admit asks for a pod to be let in.
+func (l *SyncLoop) admit(ctx context.Context, r *record) {
+	began := time.Now()
+	verdict := l.judge(ctx, r.pod)
+	if h := l.cfg.Hooks.PodAdmitted; h != nil {
+		h(r.pod, verdict, time.Since(began))
+	}
+	switch verdict.Outcome {
+	case admission.Admit:
+		r.admitted, r.entered = true, l.cfg.Admission != nil
+		l.begin(r)
+		l.remember(r)
+	case admission.Reject:
+		l.reject(r, verdict)
+	default:
+		l.putOff(r, verdict)
+	}
+}
+
+func (l *SyncLoop) judge(ctx context.Context, pod *v1.Pod) admission.Verdict {
+	if l.stopping.active {
+		return admission.Rejected(reasonNodeShutdown, messageNodeShutdown)
+	}
+	if l.cfg.Admission == nil {
+		return admission.Admitted()
+	}
+	d, err := l.cfg.Admission.Admit(ctx, pod)
+	if err != nil {
+		l.log.Error("admission could not judge a pod", "pod", podmanager.FullName(pod), "err", err)
+		return admission.RetryLater(admission.ReasonUnexpectedAdmissionError, err.Error(), 0)
+	}
+	return d.Verdict
+}
+
+// reject refuses a pod for good. One that runs is stopped with its own grace.
+func (l *SyncLoop) reject(r *record, v admission.Verdict) {
+	r.wait = nil
+	delete(l.admitting.waiting, r.UID)
+	l.event(r.pod, v1.EventTypeWarning, v.Reason, "%s", v.Message)
+	res := podstatus.Reject(l.input(r), v.Reason, v.Message)
+	r.volatile = v.Reason == reasonNodeShutdown
+	if r.listed.Running {
+		r.life.Verdict = res.Verdict
+		l.setStatus(r, &res.Status)
+		l.begin(r)
+		return
+	}
+	r.refused = res.Verdict
+	l.setStatus(r, &res.Status)
+}
+
+// putOff leaves a pod pending until something becomes free, or some time passed.
+func (l *SyncLoop) putOff(r *record, v admission.Verdict) {
+	now := time.Now()
+	since := now
+	if r.wait != nil {
+		since = r.wait.since
+	}
+	after := v.RetryAfter
+	if after <= 0 {
+		after = lifecycle.Jitter(l.cfg.AdmissionRetry, r.UID, uint64(now.Sub(since)))
+	}
+	news := r.wait == nil || r.wait.reason != v.Reason || r.wait.message != v.Message
+	r.wait = &admissionWait{since: since, at: now.Add(after), reason: v.Reason, message: v.Message}
+	l.admitting.waiting[r.UID] = r
+	l.timers.set(r.UID, r.wait.at)
+	if news {
+		l.event(r.pod, v1.EventTypeWarning, v.Reason, "%s", v.Message)
+		res := podstatus.Compute(l.input(r))
+		res.Status.Conditions = append(res.Status.Conditions, v1.PodCondition{
+			Type: ConditionAdmitted, Status: v1.ConditionFalse,
+			Reason: v.Reason, Message: v.Message,
+			LastTransitionTime: metav1.NewTime(since.Truncate(time.Second)),
+		})
+		l.setStatus(r, &res.Status)
+		l.timers.set(r.UID, r.wait.at)
+	}
+}
+
+// release takes a pod that has stopped out of the ledger, and has those that
+// wait for room asked for again.
+func (l *SyncLoop) release(r *record) {
+	if !r.entered {
+		return
+	}
+	r.entered = false
+	l.cfg.Admission.Ledger.Remove(r.UID)
+	if len(l.admitting.waiting) > 0 {
+		now := time.Now()
+		at := l.admitting.last.Add(admissionPause)
+		if at.Before(now) {
+			at = now
+		}
+		l.timers.set(admissionPass, at)
+	}
+}
+
+// enterLedger enters a pod without asking anybody.
+func (l *SyncLoop) enterLedger(r *record) {
+	if l.cfg.Admission == nil {
+		return
+	}
+	if err := l.cfg.Admission.Enter(r.pod); err != nil {
+		l.log.Error("a pod that runs could not be entered in the ledger", "pod", r.PodRef.String(), "err", err)
+		return
+	}
+	r.entered = true
+}
+
+// retryAdmission asks again for all pods that wait, oldest first.
+func (l *SyncLoop) retryAdmission(now time.Time) {
+	l.admitting.last = now
+	waiting := make([]*record, 0, len(l.admitting.waiting))
+	for _, r := range l.admitting.waiting {
+		waiting = append(waiting, r)
+	}
+	slices.SortFunc(waiting, func(a, b *record) int {
+		if c := a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		if c := a.wait.since.Compare(b.wait.since); c != 0 {
+			return c
+		}
+		return strings.Compare(string(a.UID), string(b.UID))
+	})
+	for _, r := range waiting {
+		l.admit(l.workers.ctx, r)
+		l.publish(r)
+	}
+}

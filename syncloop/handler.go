@@ -1,0 +1,185 @@
+package syncloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+)
+
+var _ SyncHandler = (*SyncLoop)(nil)
+
+// ErrUnexpectedUpdate is wrapped by the report of an update that no loop can
+// carry out.
+var ErrUnexpectedUpdate = errors.New("unexpected update")
+
+// HandleUnexpected reports an update that no loop can carry out.
+func (l *SyncLoop) HandleUnexpected(_ context.Context, u podmanager.Update) {
+	err := fmt.Errorf("%w: operation %q with %d pods from source %q", ErrUnexpectedUpdate, u.Op, len(u.Pods), u.Source)
+	l.log.Error("the update changes nothing", "err", err)
+	if h := l.cfg.Hooks.UnexpectedUpdate; h != nil {
+		h(err)
+	}
+}
+
+// HandleRuntimeEvent has the pod looked at, unless that was done since.
+func (l *SyncLoop) HandleRuntimeEvent(ctx context.Context, e RuntimeEvent) {
+	moment := l.dirty.remove(e.UID)
+	r := l.pods[e.UID]
+	switch {
+	case r == nil:
+		l.lookAtStranger(ctx, e.UID)
+	case moment > r.read:
+		l.step(r, lifecycle.Poke{})
+	}
+}
+
+// HandlePodSyncs takes what came back from workers and others, and starts what
+// is due.
+func (l *SyncLoop) HandlePodSyncs(context.Context) {
+	for _, message := range l.inbox.take() {
+		message()
+	}
+	now := time.Now()
+	for {
+		uid, ok := l.timers.take(now)
+		if !ok {
+			return
+		}
+		l.due(uid, now)
+	}
+}
+
+// admissionPass is the timer of the pods that wait to be let in.
+const admissionPass types.UID = ""
+
+// due deals with a timer that went off.
+func (l *SyncLoop) due(uid types.UID, now time.Time) {
+	if uid == admissionPass {
+		l.retryAdmission(now)
+		return
+	}
+	r := l.pods[uid]
+	if r == nil {
+		return
+	}
+	if !r.life.Due.IsZero() && !r.life.Due.After(now) {
+		l.step(r, lifecycle.Due{})
+	} else {
+		// Its active deadline: the status that the sync makes says the rest.
+		r.pastDeadline = true
+		l.step(r, lifecycle.Poke{})
+	}
+}
+
+// HandleProbeResult keeps the result and has the pod synced if that may change
+// something.
+func (l *SyncLoop) HandleProbeResult(_ context.Context, p ProbeResult) {
+	r := l.pods[p.UID]
+	if r == nil || !r.began() || r.probes[p.Kind][p.ContainerID] == p.Verdict {
+		return
+	}
+	r.probes = maps.Clone(r.probes)
+	if r.probes == nil {
+		r.probes = map[ProbeKind]map[string]runtime.Verdict{}
+	}
+	results := maps.Clone(r.probes[p.Kind])
+	if results == nil {
+		results = map[string]runtime.Verdict{}
+	}
+	results[p.ContainerID] = p.Verdict
+	r.probes[p.Kind] = results
+	if p.Kind != Liveness || p.Verdict == runtime.VerdictFailure {
+		l.step(r, lifecycle.Poke{})
+	}
+}
+
+// step takes the pod's life one event further and carries out what follows.
+func (l *SyncLoop) step(r *record, e lifecycle.Event) {
+	before := r.life
+	var actions []lifecycle.Action
+	r.life, actions = l.rules.Step(r.life, e, time.Now())
+	if r.life.Stage != before.Stage {
+		l.entered(r)
+	}
+	for _, a := range actions {
+		l.act(r, a)
+	}
+	if l.pods[r.UID] != r {
+		return
+	}
+	l.schedule(r)
+	if !before.TerminationRequested() && r.life.TerminationRequested() {
+		l.remember(r)
+	}
+	l.publish(r)
+	l.stoppedYet(r)
+}
+
+func (l *SyncLoop) act(r *record, a lifecycle.Action) {
+	switch a := a.(type) {
+	case lifecycle.Cancel:
+		r.cancel()
+	case lifecycle.Start:
+		l.startWork(r, a)
+	case lifecycle.AcquireName:
+		if l.names.Acquire(podmanager.FullName(r.pod), r.UID) {
+			l.step(r, lifecycle.NameGranted{})
+		}
+	case lifecycle.ReleaseName:
+		l.releaseName(r)
+	case lifecycle.Complete:
+		l.complete(a.Waiters)
+	case lifecycle.Recreate:
+		l.recreate(r)
+	case lifecycle.Forget:
+		l.forget(r)
+	}
+}
+
+// entered follows a change of stage.
+func (l *SyncLoop) entered(r *record) {
+	stage := r.life.Stage
+	if h := l.cfg.Hooks.PodStage; h != nil && stage != "" {
+		h(r.PodRef, stage)
+	}
+	if stage == lifecycle.Sync || stage == lifecycle.Terminating {
+		return
+	}
+	// Nothing of it runs: what it took is free, and who waits for that may say so.
+	l.release(r)
+	if r.status != nil && stage != "" {
+		l.say(r)
+	}
+}
+
+// releaseName gives the pod's full name back and wakes the next in the queue.
+func (l *SyncLoop) releaseName(r *record) {
+	next, ok := l.names.Release(podmanager.FullName(r.pod), r.UID)
+	if !ok {
+		return
+	}
+	if successor := l.pods[next]; successor != nil {
+		l.inbox.post(func() {
+			if l.pods[next] == successor {
+				l.step(successor, lifecycle.NameGranted{})
+			}
+		})
+	}
+}
+
+// schedule sets the pod's timer to whatever comes first.
+func (l *SyncLoop) schedule(r *record) {
+	at := r.life.Due
+	if deadline := l.deadline(r); !deadline.IsZero() && (at.IsZero() || deadline.Before(at)) {
+		at = deadline
+	}
+	l.timers.set(r.UID, at)
+}

@@ -1,0 +1,96 @@
+package syncloop
+
+import (
+	"context"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+)
+
+// HandlePodCleanups is the housekeeping. It looks at what is known to be left
+// over, never at all pods, and only begins what is to be done: workers do it.
+// Most of the kubelet's five clean-ups follow from the event itself here; these
+// rounds take up what had to wait until a source was heard.
+//
+//  1. Workers of pods that are gone: the removal of a pod takes its life to the
+//     end, and a worker ends with its work.
+//  2. Pods in the runtime that nobody wants: killed here, once their source
+//     was heard.
+//  3. Volumes of pods that have stopped: a step of their life; those of pods
+//     that nobody wants go with 2.
+//  4. Mirrors whose static pod is gone: deleted here.
+//  5. What the runtime keeps for pods that are gone: the last step of their
+//     life; what an earlier agent left behind goes with 2.
+func (l *SyncLoop) HandlePodCleanups(context.Context) {
+	if !l.listed {
+		return
+	}
+	began := time.Now()
+	l.killStrangers(began)
+	l.forgetPast()
+	l.cleanMirrors()
+	if h := l.cfg.Hooks.Housekeeping; h != nil {
+		h(time.Since(began))
+	}
+}
+
+// killStrangers takes pods that only the runtime knows to their end.
+func (l *SyncLoop) killStrangers(now time.Time) {
+	for uid, p := range l.strangers {
+		if l.pods[uid] != nil {
+			delete(l.strangers, uid)
+			continue
+		}
+		source := ""
+		if past := l.past[uid]; past != nil {
+			source = past.Source
+		}
+		if l.sourceHeard(source) {
+			l.killStranger(p, now)
+		}
+	}
+}
+
+func (l *SyncLoop) killStranger(p runtime.ListedPod, now time.Time) {
+	delete(l.strangers, p.UID)
+	delete(l.past, p.UID)
+	r := newRecord(p.PodRef, now)
+	r.listed = p
+	l.pods[p.UID] = r
+	l.log.Warn("nobody wants this pod of the runtime", "pod", p.String(), "running", p.Running)
+	if h := l.cfg.Hooks.StrangerFound; h != nil {
+		h(p.PodRef)
+	}
+	l.step(r, lifecycle.Stray{})
+}
+
+// forgetPast drops what the store remembers of pods that are gone.
+func (l *SyncLoop) forgetPast() {
+	for uid, past := range l.past {
+		if _, stranger := l.strangers[uid]; !stranger && l.sourceHeard(past.Source) {
+			delete(l.past, uid)
+			l.store.remove(uid)
+		}
+	}
+}
+
+// sourceHeard tells whether a pod that a source does not name is one that it
+// does not want. For a pod that may be of any source all must have been heard.
+func (l *SyncLoop) sourceHeard(source string) bool {
+	if c := l.cfg.PodConfig; c != nil {
+		if source != "" && c.Seen(source) {
+			return true
+		}
+		return c.SeenAll()
+	}
+	if source != "" && l.heard[source] {
+		return true
+	}
+	for _, s := range l.cfg.Sources {
+		if !l.heard[s] {
+			return false
+		}
+	}
+	return len(l.heard) > 0
+}

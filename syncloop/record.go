@@ -1,0 +1,173 @@
+package syncloop
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
+)
+
+// record is all that the loop knows of one pod. The loop's goroutine owns it;
+// maps in it are replaced, never written to, for workers read them.
+type record struct {
+	runtime.PodRef
+	// pod is the newest version; nil while only the runtime knows the pod.
+	pod    *v1.Pod
+	source string
+	added  time.Time
+
+	life     lifecycle.State
+	admitted bool
+	// entered: it is in the ledger.
+	entered bool
+	// wait is set while it waits to be let in.
+	wait *admissionWait
+	// refused is set for a pod that was never let in, for good.
+	refused *podstatus.Verdict
+	// volatile: what befell it is not to be remembered after a restart.
+	volatile bool
+
+	// past is what the store remembered of an earlier run of the agent.
+	past *Record
+	// listed is what the last list said of it, zero when it was not in it.
+	listed runtime.ListedPod
+
+	status   *v1.PodStatus
+	version  uint64
+	observed *runtime.PodStatus
+	// failures are the last failed starts by container.
+	failures map[string]runtime.StartResult
+	probes   map[ProbeKind]map[string]runtime.Verdict
+	lastErr  error
+
+	// cancel ends the context of the work in force; workSince is when it
+	// began, zero when idle.
+	cancel    context.CancelFunc
+	workSince time.Time
+	// read and done are the moments of the last read that the loop heard of,
+	// and of the end of the last work.
+	read, done uint64
+	// pastDeadline: the timer of its active deadline went off.
+	pastDeadline bool
+	// worked and ran: the hooks for its first work and for its start were called.
+	worked, ran bool
+}
+
+// admissionWait says why a pod is not let in yet.
+type admissionWait struct {
+	since   time.Time
+	at      time.Time
+	reason  string
+	message string
+}
+
+func newRecord(ref runtime.PodRef, now time.Time) *record {
+	return &record{PodRef: ref, added: now, life: lifecycle.State{UID: ref.UID}}
+}
+
+// began tells whether the pod's life has begun; before, and for a pod that was
+// refused, there is nothing to stop.
+func (r *record) began() bool { return r.life.Stage != "" }
+
+// over tells whether there is nothing left to do for the pod.
+func (r *record) over() bool {
+	return r.life.Stage == lifecycle.Finished && r.life.Work == "" && !r.life.Discard
+}
+
+// verdict is the sentence on the pod, if there is one.
+func (r *record) verdict() *podstatus.Verdict {
+	if r.refused != nil {
+		return r.refused
+	}
+	return r.life.Verdict
+}
+
+// mayRun tells whether a container of the pod may run.
+func (r *record) mayRun() bool {
+	return r.began() && !lifecycle.KnownTerminated(&r.life)
+}
+
+// input is what a status of the pod is made of, as far as the loop knows.
+func (l *SyncLoop) input(r *record) podstatus.Input {
+	return podstatus.Input{
+		Pod:           r.pod,
+		API:           l.apiStatus(r.pod),
+		Previous:      r.status,
+		Observed:      r.observed,
+		RuntimeName:   l.cfg.RuntimeName,
+		StartFailures: r.failures,
+		Readiness:     l.probing(r, Readiness),
+		Startup:       l.probing(r, Startup),
+		AgentStarted:  l.started,
+		Verdict:       r.verdict(),
+		HostIPs:       l.cfg.HostIPs,
+		Now:           time.Now(),
+	}
+}
+
+// apiStatus is the status that the API server has: that of the mirror for a
+// static pod, nil for the pod's own.
+func (l *SyncLoop) apiStatus(pod *v1.Pod) *v1.PodStatus {
+	if mirror := l.mirrorOf(pod); mirror != nil {
+		return &mirror.Status
+	}
+	return nil
+}
+
+func (l *SyncLoop) probing(r *record, kind ProbeKind) podstatus.Probing {
+	if l.cfg.Probes == nil {
+		return podstatus.Probing{}
+	}
+	return podstatus.Probing{Workers: probed(r.pod, kind), Results: r.probes[kind]}
+}
+
+// probed names the containers that have a probe of a kind.
+func probed(pod *v1.Pod, kind ProbeKind) map[string]bool {
+	var names map[string]bool
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if c := &list[i]; probeOf(c, kind) != nil {
+				if names == nil {
+					names = map[string]bool{}
+				}
+				names[c.Name] = true
+			}
+		}
+	}
+	return names
+}
+
+func probeOf(c *v1.Container, kind ProbeKind) *v1.Probe {
+	switch kind {
+	case Readiness:
+		return c.ReadinessProbe
+	case Startup:
+		return c.StartupProbe
+	default:
+		return c.LivenessProbe
+	}
+}
+
+// remember is the pod's record for the store; false if nothing of the pod is to
+// be kept.
+func (r *record) remember() (Record, bool) {
+	if r.pod == nil || r.volatile {
+		return Record{}, false
+	}
+	return Record{
+		UID: r.UID, Namespace: r.Namespace, Name: r.Name, Source: r.source,
+		Admitted:         r.admitted,
+		Verdict:          r.verdict(),
+		TerminatingSince: r.life.TerminatingSince,
+		Grace:            r.life.Grace,
+		Status:           r.status,
+		Version:          r.version,
+	}, true
+}
+
+func isStatic(pod *v1.Pod) bool { return podmanager.IsStatic(pod) && !podmanager.IsMirror(pod) }

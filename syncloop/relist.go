@@ -1,0 +1,208 @@
+package syncloop
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+)
+
+// relister lists the runtime's pods again and again, and tells the loop what
+// differs from the last list. What could not be listed changes nothing.
+type relister struct {
+	known map[types.UID]runtime.ListedPod
+	// soon asks for a list before its time.
+	soon chan struct{}
+}
+
+// listing is one list, as far as it is news.
+type listing struct {
+	// changed are pods that are new or have another revision; gone are those
+	// that were in the last list.
+	changed []runtime.ListedPod
+	gone    []types.UID
+	// moment before the list was read.
+	moment uint64
+}
+
+// The pauses between attempts while the runtime can't be listed.
+const (
+	relistBackoff    = 100 * time.Millisecond
+	relistBackoffMax = 5 * time.Second
+)
+
+// relistLoop lists at once and then at intervals until the context ends.
+func (l *SyncLoop) relistLoop(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for failures := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-l.relister.soon:
+		}
+		wait := l.cfg.RelistInterval
+		if err := l.relist(ctx); err != nil {
+			wait = min(relistBackoff<<min(failures, 10), relistBackoffMax)
+			failures++
+		} else {
+			failures = 0
+		}
+		timer.Reset(wait)
+	}
+}
+
+// relist reads one list and posts what is news in it.
+func (l *SyncLoop) relist(ctx context.Context) error {
+	began := time.Now()
+	moment := l.moment()
+	pods, err := l.cfg.Runtime.ListPods(ctx)
+	if err != nil {
+		err = fmt.Errorf("list the pods of the runtime: %w", err)
+		if ctx.Err() == nil {
+			l.log.Error("what is known of pods stays as it was", "err", err)
+		}
+		l.relisted(0, 0, began, err)
+		return err
+	}
+	news := listing{moment: moment}
+	known := make(map[types.UID]runtime.ListedPod, len(pods))
+	for _, p := range pods {
+		known[p.UID] = p
+		if old, ok := l.relister.known[p.UID]; !ok || old.Revision != p.Revision || old.Running != p.Running {
+			news.changed = append(news.changed, p)
+		}
+	}
+	for uid := range l.relister.known {
+		if _, ok := known[uid]; !ok {
+			news.gone = append(news.gone, uid)
+		}
+	}
+	first := l.relister.known == nil
+	l.relister.known = known
+	if first || len(news.changed)+len(news.gone) > 0 {
+		l.inbox.post(func() { l.takeListing(ctx, news) })
+	}
+	l.relisted(len(pods), len(news.changed)+len(news.gone), began, nil)
+	return nil
+}
+
+func (l *SyncLoop) relisted(pods, changed int, began time.Time, err error) {
+	if h := l.cfg.Hooks.Relisted; h != nil {
+		h(pods, changed, time.Since(began), err)
+	}
+}
+
+// takeListing has the pods looked at that changed. What a list says of a pod is
+// believed only if nothing was done to the pod since.
+func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
+	for _, p := range news.changed {
+		r := l.pods[p.UID]
+		if r == nil {
+			l.strangers[p.UID] = p
+			continue
+		}
+		r.listed = p
+		l.lookAt(r, p.Running, news.moment)
+	}
+	for _, uid := range news.gone {
+		delete(l.strangers, uid)
+		if r := l.pods[uid]; r != nil {
+			r.listed = runtime.ListedPod{}
+			l.lookAt(r, false, news.moment)
+		}
+	}
+	if l.listed {
+		return
+	}
+	l.listed = true
+	held := l.held
+	l.held = nil
+	for _, u := range held {
+		handleUpdate(ctx, u, l)
+	}
+	if l.stopping.active {
+		l.stopAll(l.stopping.opts)
+	}
+}
+
+// lookAt deals with a pod that a list of the moment shows as changed.
+func (l *SyncLoop) lookAt(r *record, running bool, moment uint64) {
+	switch {
+	case moment <= r.read || moment <= r.done:
+	case !lifecycle.KnownTerminated(&r.life):
+		l.step(r, lifecycle.Poke{})
+	case running:
+		l.log.Warn("the runtime runs something of a pod that had ended", "pod", r.PodRef.String())
+		l.step(r, lifecycle.Stray{})
+	}
+}
+
+// relistSoon asks for a list before its time.
+func (l *SyncLoop) relistSoon() {
+	select {
+	case l.relister.soon <- struct{}{}:
+	default:
+	}
+}
+
+// pump hands the hints over to the loop, one at a time.
+func (l *SyncLoop) pump(ctx context.Context, events chan<- RuntimeEvent) {
+	for {
+		uid, ok := l.dirty.next()
+		if !ok {
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.dirty.wake:
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case events <- RuntimeEvent{UID: uid}:
+		}
+	}
+}
+
+// watchLoop listens to the runtime's hints. After a watch that failed some may
+// have been missed: everything is listed again.
+func (l *SyncLoop) watchLoop(ctx context.Context, w runtime.Watcher) {
+	for failures := 0; ; failures++ {
+		began := time.Now()
+		err := w.Watch(ctx, func(uid types.UID) { l.dirty.add(uid, l.moment()) })
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > relistBackoffMax {
+			failures = 0
+		}
+		l.log.Warn("the watch of the runtime ended, it is begun anew", "err", err)
+		l.relistSoon()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(min(relistBackoff<<min(failures, 10), relistBackoffMax)):
+		}
+	}
+}
+
+// lookAtStranger reads a pod that the loop does not know.
+func (l *SyncLoop) lookAtStranger(ctx context.Context, uid types.UID) {
+	l.workers.run(false, func() {
+		status, err := l.cfg.Runtime.PodStatus(ctx, uid)
+		l.inbox.post(func() {
+			l.workers.done()
+			if err != nil || l.pods[uid] != nil || len(status.Containers)+len(status.Sandboxes) == 0 {
+				return
+			}
+			l.strangers[uid] = runtime.ListedPod{PodRef: status.PodRef, Running: status.Running()}
+		})
+	})
+}

@@ -1,0 +1,79 @@
+package syncloop
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
+)
+
+// setStatus makes a status the pod's newest.
+func (l *SyncLoop) setStatus(r *record, status *v1.PodStatus) {
+	l.version++
+	r.status, r.version = status, l.version
+	if !r.ran && status.Phase == v1.PodRunning {
+		r.ran = true
+		if h := l.cfg.Hooks.PodStarted; h != nil {
+			h(r.PodRef, time.Since(r.added))
+		}
+	}
+	l.schedule(r)
+	l.say(r)
+	l.publish(r)
+}
+
+// say sends the pod's newest status to the store and on to the sink.
+func (l *SyncLoop) say(r *record) {
+	u := StatusUpdate{
+		Pod:      r.pod,
+		Mirror:   l.mirrorOf(r.pod),
+		Status:   r.status,
+		Version:  r.version,
+		MayRun:   r.mayRun(),
+		Finished: r.life.Stage == lifecycle.Finished || !r.began() && r.refused != nil,
+	}
+	if l.cfg.Store == nil {
+		l.sink.offer(r.PodRef, u)
+		return
+	}
+	l.remember(r)
+	if podstatus.Terminal(r.status.Phase) {
+		l.store.then(r.PodRef, u)
+	} else {
+		l.sink.offer(r.PodRef, u)
+	}
+}
+
+// remember has the store remember the pod as it stands.
+func (l *SyncLoop) remember(r *record) {
+	if l.cfg.Store == nil {
+		return
+	}
+	if record, keep := r.remember(); keep {
+		l.store.save(record)
+	} else {
+		l.store.remove(r.UID)
+	}
+}
+
+// deadline is when the pod's active deadline must be looked at; zero for never.
+func (l *SyncLoop) deadline(r *record) time.Time {
+	if r.life.Stage != lifecycle.Sync || r.pod == nil || r.pod.Spec.ActiveDeadlineSeconds == nil || r.status == nil || r.pastDeadline {
+		return time.Time{}
+	}
+	at, ok := podstatus.Deadline(r.pod, r.status)
+	if !ok {
+		return time.Time{}
+	}
+	now := time.Now()
+	return now.Add(at.Sub(now))
+}
+
+// event tells users something about a pod.
+func (l *SyncLoop) event(pod *v1.Pod, eventtype, reason, format string, args ...any) {
+	if l.cfg.Events != nil && pod != nil {
+		l.cfg.Events.Eventf(pod, eventtype, reason, format, args...)
+	}
+}

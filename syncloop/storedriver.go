@@ -1,0 +1,222 @@
+package syncloop
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// storeDriver writes behind: it commits what changed since the last commit as
+// one batch, and then lets go the statuses that waited for it. Its goroutine
+// lives while there is something to write.
+type storeDriver struct {
+	store Store
+	sink  *sinkDriver
+	log   *slog.Logger
+	hook  func(int, time.Duration, error)
+
+	mu      sync.Mutex
+	ctx     context.Context // nil before start and after stop
+	changes map[types.UID]*storeChange
+	writing bool
+	failed  int
+	timer   *time.Timer
+	idle    []chan struct{}
+	group   sync.WaitGroup
+}
+
+// storeChange is what is to be written of a pod, and what waits for that.
+type storeChange struct {
+	record *Record // nil: delete
+	ref    runtime.PodRef
+	update *StatusUpdate
+}
+
+func newStoreDriver(cfg Config, sink *sinkDriver) *storeDriver {
+	return &storeDriver{
+		store: cfg.Store, sink: sink, log: cfg.Logger, hook: cfg.Hooks.StoreCommitted,
+		changes: map[types.UID]*storeChange{},
+	}
+}
+
+func (d *storeDriver) start(ctx context.Context) {
+	d.mu.Lock()
+	d.ctx = ctx
+	d.mu.Unlock()
+}
+
+const (
+	storeBackoff    = time.Second
+	storeBackoffMax = 5 * time.Second
+)
+
+// lastCommit is how long the last commit of a run may take.
+const lastCommit = 5 * time.Second
+
+// stop commits what is left, once, although the context has ended.
+func (d *storeDriver) stop() {
+	d.mu.Lock()
+	ctx := d.ctx
+	d.ctx = nil
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	d.mu.Unlock()
+	d.group.Wait()
+	if ctx == nil || d.store == nil {
+		return
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastCommit)
+	defer cancel()
+	if batch := d.take(); len(batch) > 0 {
+		_ = d.commit(last, batch)
+	}
+}
+
+func (d *storeDriver) save(r Record) {
+	d.change(r.UID, func(c *storeChange) { c.record = &r })
+}
+
+func (d *storeDriver) remove(uid types.UID) {
+	if d.store != nil {
+		d.change(uid, func(c *storeChange) { c.record = nil })
+	}
+}
+
+// then offers the update to the sink after what is to be written of the pod was
+// written, or could not be.
+func (d *storeDriver) then(ref runtime.PodRef, u StatusUpdate) {
+	d.change(ref.UID, func(c *storeChange) { c.ref, c.update = ref, &u })
+}
+
+func (d *storeDriver) change(uid types.UID, set func(*storeChange)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.changes[uid]
+	if c == nil {
+		c = &storeChange{}
+		d.changes[uid] = c
+	}
+	set(c)
+	if d.failed == 0 {
+		d.run()
+	}
+}
+
+// run starts the writer unless it is at work. The lock is held.
+func (d *storeDriver) run() {
+	if d.writing || d.ctx == nil || len(d.changes) == 0 {
+		return
+	}
+	d.writing = true
+	ctx := d.ctx
+	d.group.Go(func() { d.write(ctx) })
+}
+
+func (d *storeDriver) write(ctx context.Context) {
+	for {
+		batch := d.take()
+		var err error
+		if len(batch) > 0 {
+			err = d.commit(ctx, batch)
+		}
+		d.mu.Lock()
+		if err != nil {
+			d.putBack(batch)
+			d.failed++
+			if d.ctx != nil {
+				d.timer = time.AfterFunc(min(storeBackoff<<min(d.failed-1, 10), storeBackoffMax), d.retry)
+			}
+		} else {
+			d.failed = 0
+		}
+		if err != nil || len(d.changes) == 0 || ctx.Err() != nil {
+			d.writing = false
+			d.tellIdle()
+			d.mu.Unlock()
+			return
+		}
+		d.mu.Unlock()
+	}
+}
+
+func (d *storeDriver) retry() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.run()
+}
+
+func (d *storeDriver) take() map[types.UID]*storeChange {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	batch := d.changes
+	d.changes = map[types.UID]*storeChange{}
+	return batch
+}
+
+// putBack keeps what could not be written, unless something newer came. What
+// waited for it was let go. The lock is held.
+func (d *storeDriver) putBack(batch map[types.UID]*storeChange) {
+	for uid, c := range batch {
+		c.update = nil
+		if d.changes[uid] == nil {
+			d.changes[uid] = c
+		}
+	}
+}
+
+// commit writes a batch in order of UID, and lets go what waited for it.
+func (d *storeDriver) commit(ctx context.Context, changes map[types.UID]*storeChange) error {
+	var b Batch
+	uids := slices.Sorted(maps.Keys(changes))
+	for _, uid := range uids {
+		if c := changes[uid]; c.record != nil {
+			b.Save = append(b.Save, *c.record)
+		} else {
+			b.Delete = append(b.Delete, uid)
+		}
+	}
+	began := time.Now()
+	err := d.store.Commit(ctx, b)
+	if err != nil {
+		err = fmt.Errorf("commit %d records to the store: %w", len(changes), err)
+		d.log.Error("what is remembered of pods was not written, it is tried again", "err", err)
+	}
+	if d.hook != nil {
+		d.hook(len(changes), time.Since(began), err)
+	}
+	for _, uid := range uids {
+		if c := changes[uid]; c.update != nil {
+			d.sink.offer(c.ref, *c.update)
+		}
+	}
+	return err
+}
+
+// settled returns a channel that is closed once nothing is left to write.
+func (d *storeDriver) settled() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := make(chan struct{})
+	d.idle = append(d.idle, c)
+	d.tellIdle()
+	return c
+}
+
+func (d *storeDriver) tellIdle() {
+	if len(d.changes) > 0 || d.writing {
+		return
+	}
+	for _, c := range d.idle {
+		close(c)
+	}
+	d.idle = nil
+}

@@ -1,0 +1,160 @@
+package syncloop
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
+)
+
+// sync makes one pass that brings a pod nearer to its spec. It goes by a status
+// that it reads itself, so that no pass acts on what was before the last one.
+func (j *job) sync(ctx context.Context) error {
+	if err := j.observe(ctx); err != nil {
+		j.warn(ctx, "FailedSync", "error determining status: %v", err)
+		return fmt.Errorf("determine status: %w", err)
+	}
+	status := podstatus.Compute(j.input)
+	j.say(status)
+	if status.Terminal {
+		j.outcome.Terminal = true
+		return nil
+	}
+	j.loop.reconcileMirror(ctx, j.input.Pod)
+	res, err := j.loop.cfg.Runtime.SyncPod(ctx, runtime.SyncRequest{
+		Pod: j.input.Pod, Status: j.input.Observed, Probes: j.probes, RestartAll: j.input.RestartAll,
+	})
+	j.outcome.RetryAt = res.RetryAt
+	said := j.recordStarts(res.Containers)
+	switch {
+	case err == nil && res.Acted:
+		j.outcome.Again = true
+	case err == nil && said:
+		j.resay()
+	case err != nil && said:
+		if !res.Acted || j.observe(ctx) == nil {
+			j.resay()
+		}
+	}
+	return err
+}
+
+// recordStarts keeps how starts went and tells whether that is news.
+func (j *job) recordStarts(results []runtime.StartResult) (news bool) {
+	for _, res := range results {
+		old, had := j.outcome.failures[res.Container]
+		if had == (res.Reason != "") && old.Reason == res.Reason && old.Message == res.Message {
+			continue
+		}
+		if !news {
+			news = true
+			j.outcome.failures = maps.Clone(j.outcome.failures)
+		}
+		switch {
+		case res.Reason == "":
+			delete(j.outcome.failures, res.Container)
+		case j.outcome.failures == nil:
+			j.outcome.failures = map[string]runtime.StartResult{res.Container: res}
+		default:
+			j.outcome.failures[res.Container] = res
+		}
+	}
+	j.input.StartFailures = j.outcome.failures
+	return news
+}
+
+// resay says what became known after the last word.
+func (j *job) resay() {
+	j.input.Now = time.Now()
+	if status := podstatus.Compute(j.input); status.Changed {
+		j.say(status)
+	}
+}
+
+// terminate stops the containers of a pod and sees that nothing of it runs.
+func (j *job) terminate(ctx context.Context) error {
+	if j.input.Pod != nil {
+		// What can't be read now is no reason to let a pod run.
+		if err := j.observe(ctx); err == nil {
+			j.say(podstatus.Compute(j.input))
+		}
+	}
+	before := j.input.Observed
+	err := j.loop.cfg.Runtime.KillPod(ctx, runtime.KillRequest{
+		Ref: j.ref, Pod: j.input.Pod, Grace: j.grace, Deadline: j.deadline,
+	})
+	if err != nil {
+		j.warn(ctx, "FailedKillPod", "error killing pod: %v", err)
+		return fmt.Errorf("kill pod: %w", err)
+	}
+	if err := j.observe(ctx); err != nil {
+		return fmt.Errorf("see that the pod stopped: %w", err)
+	}
+	if running := stillRunning(j.input.Observed); len(running) > 0 {
+		return fmt.Errorf("detected running containers after a successful KillPod, CRI violation: %s", strings.Join(running, ", "))
+	}
+	if j.input.Pod == nil {
+		return nil
+	}
+	j.input.Observed = withAddresses(j.input.Observed, before)
+	j.input.Stopped = true
+	j.say(podstatus.Compute(j.input))
+	return nil
+}
+
+func stillRunning(s *runtime.PodStatus) []string {
+	var names []string
+	for i := range s.Containers {
+		if c := &s.Containers[i]; c.State == runtime.StateRunning || c.State == runtime.StateUnknown {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// withAddresses gives a stopped pod the addresses that it had.
+func withAddresses(now, before *runtime.PodStatus) *runtime.PodStatus {
+	if len(now.IPs) > 0 || before == nil || len(before.IPs) == 0 {
+		return now
+	}
+	kept := *now
+	kept.IPs = slices.Clone(before.IPs)
+	return &kept
+}
+
+// cleanUp releases what a stopped pod holds, and says the last word about it.
+func (j *job) cleanUp(ctx context.Context) error {
+	if cleaner, ok := j.loop.cfg.Runtime.(runtime.Cleaner); ok {
+		if err := cleaner.RemoveVolumes(ctx, j.ref.UID); err != nil {
+			return fmt.Errorf("remove volumes: %w", err)
+		}
+	}
+	if j.input.Observed == nil {
+		// It had ended before this agent came.
+		if err := j.observe(ctx); err != nil {
+			return fmt.Errorf("determine status: %w", err)
+		}
+		j.input.Stopped = true
+		j.say(podstatus.Compute(j.input))
+	}
+	j.input.Now = time.Now()
+	j.say(podstatus.Terminate(j.input))
+	return nil
+}
+
+// remove removes what the runtime keeps of a pod that nobody wants any more.
+func (j *job) remove(ctx context.Context) error {
+	cleaner, ok := j.loop.cfg.Runtime.(runtime.Cleaner)
+	if !ok {
+		return nil
+	}
+	if err := cleaner.RemovePod(ctx, j.ref.UID); err != nil {
+		return fmt.Errorf("remove what is kept of the pod: %w", err)
+	}
+	return nil
+}

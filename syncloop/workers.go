@@ -1,0 +1,201 @@
+package syncloop
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
+)
+
+// workers runs jobs, each in a goroutine that ends with it. The loop alone
+// calls its methods.
+type workers struct {
+	ctx   context.Context
+	limit int
+	busy  int
+	// urgent jobs stop pods; they go before those that start some.
+	urgent, queue []func()
+	group         sync.WaitGroup
+}
+
+func (w *workers) start(ctx context.Context, limit int) { w.ctx, w.limit = ctx, limit }
+
+// run runs the job as soon as there is room.
+func (w *workers) run(urgent bool, job func()) {
+	switch {
+	case w.limit <= 0 || w.busy < w.limit:
+		w.busy++
+		w.group.Go(job)
+	case urgent:
+		w.urgent = append(w.urgent, job)
+	default:
+		w.queue = append(w.queue, job)
+	}
+}
+
+// done makes room for the next job.
+func (w *workers) done() {
+	w.busy--
+	for _, queue := range []*[]func(){&w.urgent, &w.queue} {
+		if len(*queue) > 0 {
+			job := (*queue)[0]
+			*queue = (*queue)[1:]
+			w.busy++
+			w.group.Go(job)
+			return
+		}
+	}
+}
+
+func (w *workers) wait() { w.group.Wait() }
+
+// job is one piece of work on one pod, with all that the worker needs of it. It
+// is a copy: the worker shares nothing with the loop.
+type job struct {
+	loop *SyncLoop
+	ref  runtime.PodRef
+	work lifecycle.Work
+	seq  uint64
+	// input holds the pod and what its status is made of.
+	input    podstatus.Input
+	probes   runtime.ProbeVerdicts
+	grace    time.Duration
+	deadline time.Time
+
+	outcome outcome
+}
+
+// outcome is what the loop learns from a job.
+type outcome struct {
+	lifecycle.Done
+	failures map[string]runtime.StartResult
+	// read is the moment before the last status was read.
+	read uint64
+	took time.Duration
+}
+
+// startWork hands a piece of work to a worker.
+func (l *SyncLoop) startWork(r *record, a lifecycle.Start) {
+	now := time.Now()
+	ctx, cancel := context.WithCancel(l.workers.ctx)
+	r.cancel, r.workSince = cancel, now
+	if !r.worked {
+		r.worked = true
+		if h := l.cfg.Hooks.PodFirstWork; h != nil {
+			h(r.PodRef, now.Sub(r.added))
+		}
+	}
+	j := &job{
+		loop: l, ref: r.PodRef, work: a.Work, seq: a.Seq,
+		probes:   runtime.ProbeVerdicts{Liveness: r.probes[Liveness], Startup: r.probes[Startup]},
+		grace:    r.life.Grace,
+		deadline: r.life.Deadline,
+	}
+	j.outcome.Seq = a.Seq
+	j.outcome.failures = r.failures
+	if r.pod != nil {
+		j.input = l.input(r)
+	}
+	l.workers.run(a.Work != lifecycle.WorkSync, func() {
+		defer cancel()
+		began := time.Now()
+		j.outcome.Err = j.do(ctx)
+		j.outcome.took = time.Since(began)
+		l.inbox.post(func() { l.workDone(r, j) })
+	})
+}
+
+func (j *job) do(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	switch j.work {
+	case lifecycle.WorkSync:
+		return j.sync(ctx)
+	case lifecycle.WorkTerminate:
+		return j.terminate(ctx)
+	case lifecycle.WorkCleanUp:
+		return j.cleanUp(ctx)
+	default:
+		return j.remove(ctx)
+	}
+}
+
+// workDone takes back what a worker did.
+func (l *SyncLoop) workDone(r *record, j *job) {
+	l.workers.done()
+	if l.pods[r.UID] != r {
+		return
+	}
+	inForce := r.life.Work != "" && r.life.Seq == j.seq
+	if inForce {
+		r.workSince = time.Time{}
+		r.failures = j.outcome.failures
+		r.lastErr = j.outcome.Err
+		r.read = max(r.read, j.outcome.read)
+		r.done = l.moment()
+	}
+	if h := l.cfg.Hooks.PodWork; h != nil {
+		h(r.PodRef, j.work, j.outcome.took, j.outcome.Err)
+	}
+	if j.outcome.Err != nil && inForce {
+		l.log.Error("work on a pod failed, it is tried again", "pod", r.PodRef.String(), "work", string(j.work), "err", j.outcome.Err)
+	}
+	l.step(r, j.outcome.Done)
+}
+
+// say makes a computed status known, through the loop, which drops it if the
+// work is not in force any more: nobody says anything of a pod but the newest
+// work on it.
+func (j *job) say(res podstatus.Result) {
+	observed, seq, read := j.input.Observed, j.seq, j.outcome.read
+	status := res.Status
+	j.input.Previous = &status
+	if res.Verdict != nil && j.input.Verdict == nil {
+		j.input.Verdict = res.Verdict
+		j.outcome.Verdict = res.Verdict
+	}
+	l := j.loop
+	l.inbox.post(func() {
+		r := l.pods[j.ref.UID]
+		if r == nil || r.life.Work == "" || r.life.Seq != seq {
+			return
+		}
+		r.observed, r.read = observed, max(r.read, read)
+		for _, e := range res.Events {
+			l.event(r.pod, e.Type, e.Reason, e.Message)
+		}
+		if res.Illegal != nil {
+			l.log.Warn("the runtime says what can't be; the status stays as it was", "pod", r.PodRef.String(), "err", res.Illegal)
+		}
+		if res.Changed || r.status == nil {
+			l.setStatus(r, &status)
+		}
+	})
+}
+
+// observe reads the pod in the runtime.
+func (j *job) observe(ctx context.Context) error {
+	moment := j.loop.moment()
+	status, err := j.loop.cfg.Runtime.PodStatus(ctx, j.ref.UID)
+	if err != nil {
+		return err
+	}
+	j.outcome.read = moment
+	j.input.Observed = status
+	j.input.RestartAll = j.input.Pod != nil && runtime.RestartAllTriggered(j.input.Pod, status)
+	j.input.Now = time.Now()
+	return nil
+}
+
+// warn tells users of a failure, unless the work was cancelled.
+func (j *job) warn(ctx context.Context, reason, format string, args ...any) {
+	if ctx.Err() == nil {
+		j.loop.event(j.input.Pod, v1.EventTypeWarning, reason, format, args...)
+	}
+}
