@@ -81,7 +81,7 @@ func (b Backoff) Start(pod *v1.Pod, container *v1.Container, status *PodStatus, 
 	start := Start{Container: container, RestartCount: max(entry.next, nextRestartCount(newest))}
 	known = known && entry.key == backoffKey(container)
 
-	end, ended := lastEnd(status, container.Name)
+	end, ended := lastEnd(status, container.Name, nil)
 	switch {
 	case ended && !end.IsZero():
 	case ended, known && newest == nil && HasRestartAllRule(pod):
@@ -160,7 +160,7 @@ func (b Backoff) rebuild(c *v1.Container, newest *ContainerStatus, status *PodSt
 		return entry
 	}
 	gap := time.Duration(math.MaxInt64)
-	if end, ok := lastEnd(status.olderThan(newest), c.Name); ok {
+	if end, ok := lastEnd(status, c.Name, newest); ok {
 		gap = newest.CreatedAt.Sub(end)
 	}
 	cfg := b.Config.withDefaults()
@@ -187,13 +187,14 @@ func nextRestartCount(newest *ContainerStatus) int32 {
 	return min(max(0, newest.RestartCount), math.MaxInt32-1) + 1
 }
 
-// lastEnd returns when the newest instance of the name that ended did so.
-func lastEnd(status *PodStatus, name string) (time.Time, bool) {
+// lastEnd returns when the newest instance of the name that ended did so, leaving
+// one instance, or nil, out of account.
+func lastEnd(status *PodStatus, name string, but *ContainerStatus) (time.Time, bool) {
 	if status == nil {
 		return time.Time{}, false
 	}
 	for i := range status.Containers {
-		if c := &status.Containers[i]; c.Name == name && c.State == StateExited {
+		if c := &status.Containers[i]; c != but && c.Name == name && c.State == StateExited {
 			return c.FinishedAt, true
 		}
 	}

@@ -46,7 +46,7 @@ func superfluous(pod *v1.Pod, status *PodStatus, newSandbox bool) []string {
 
 func replaced(c *ContainerStatus, newer *PodStatus) bool {
 	if c.State == StateExited {
-		_, ended := lastEnd(newer, c.Name)
+		_, ended := lastEnd(newer, c.Name, nil)
 		return ended
 	}
 	return newer.Container(c.Name) != nil

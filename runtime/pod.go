@@ -139,13 +139,3 @@ func (s *PodStatus) Sort() {
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.RestartCount, a.RestartCount), cmp.Compare(a.ID, b.ID))
 	})
 }
-
-// olderThan returns a view of the status with the containers after this one.
-func (s *PodStatus) olderThan(c *ContainerStatus) *PodStatus {
-	for i := range s.Containers {
-		if &s.Containers[i] == c {
-			return &PodStatus{Containers: s.Containers[i+1:]}
-		}
-	}
-	return nil
-}
