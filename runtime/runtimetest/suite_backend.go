@@ -37,7 +37,8 @@ type BackendHarness struct {
 }
 
 // TestBackend checks that a Backend keeps the contract of [runtime.Backend], one
-// subtest a rule. Each gets a harness of its own. It is no proof: a Backend that
+// subtest a rule. Each gets a harness of its own; newBackend may call t.Parallel. It is no
+// proof: a Backend that
 // fails is wrong, one that passes may be. Run it with -race.
 func TestBackend(t *testing.T, newBackend func(*testing.T) BackendHarness) {
 	testAll(t, backendRules, func(t *testing.T) subject[*backendCase] {

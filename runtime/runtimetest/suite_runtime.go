@@ -30,7 +30,8 @@ type RuntimeHarness struct {
 }
 
 // TestRuntime checks that a Runtime keeps the contract of [runtime.Runtime], one
-// subtest a rule. Each gets a harness of its own. It is no proof: a Runtime that
+// subtest a rule. Each gets a harness of its own; newRuntime may call t.Parallel. It is no
+// proof: a Runtime that
 // fails is wrong, one that passes may be. Run it with -race.
 func TestRuntime(t *testing.T, newRuntime func(*testing.T) RuntimeHarness) {
 	testAll(t, runtimeRules, func(t *testing.T) subject[*runtimeCase] {

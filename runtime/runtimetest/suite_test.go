@@ -27,6 +27,7 @@ func fakeBackendHarness(fake *runtimetest.FakeBackend, wrap func(*runtimetest.Fa
 
 func TestFakeBackendConforms(t *testing.T) {
 	runtimetest.TestBackend(t, func(t *testing.T) runtimetest.BackendHarness {
+		t.Parallel()
 		return fakeBackendHarness(runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{}), nil)
 	})
 }
@@ -55,7 +56,10 @@ func fakeHarness(wrap func(*runtimetest.Fake) runtime.Runtime) runtimetest.Runti
 }
 
 func TestFakeConforms(t *testing.T) {
-	runtimetest.TestRuntime(t, func(t *testing.T) runtimetest.RuntimeHarness { return fakeHarness(nil) })
+	runtimetest.TestRuntime(t, func(t *testing.T) runtimetest.RuntimeHarness {
+		t.Parallel()
+		return fakeHarness(nil)
+	})
 }
 
 func TestFakeConformsInBubble(t *testing.T) {

@@ -1,0 +1,270 @@
+package runtimetest_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TestBrokenRuntimes runs the suite against runtimes that each break the
+// contract in one way. The rule that says so must be among the broken ones.
+func TestBrokenRuntimes(t *testing.T) {
+	type fake = runtimetest.Fake
+	type funcs = runtimetest.Funcs
+	with := func(f funcs) func(*fake) runtime.Runtime {
+		return func(rt *fake) runtime.Runtime { return runtimetest.Intercept(rt, f) }
+	}
+	kill := func(f func(context.Context, runtime.Runtime, runtime.KillRequest) error) func(*fake) runtime.Runtime {
+		return with(funcs{KillPod: f})
+	}
+	status := func(change func(*runtime.PodStatus)) func(*fake) runtime.Runtime {
+		return with(funcs{PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
+			st, err := rt.PodStatus(ctx, uid)
+			if err == nil {
+				change(st)
+			}
+			return st, err
+		}})
+	}
+	sync := func(f func(context.Context, runtime.Runtime, runtime.SyncRequest) (runtime.SyncResult, error)) func(*fake) runtime.Runtime {
+		return with(funcs{SyncPod: f})
+	}
+	tests := []struct {
+		rule, what string
+		broken     func(*fake) runtime.Runtime
+	}{
+		{"sync-idle", "says that it acted in every pass", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			res, err := rt.SyncPod(ctx, req)
+			res.Acted = true
+			return res, err
+		})},
+		{"sync-read-only", "labels the pod that it was given", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Pod.Labels["seen"] = "yes"
+			return rt.SyncPod(ctx, req)
+		})},
+		{"sync-init-order", "starts the containers without their init containers", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Pod = req.Pod.DeepCopy()
+			req.Pod.Spec.InitContainers = nil
+			return rt.SyncPod(ctx, req)
+		})},
+		{"sync-start-fails", "keeps the reason to itself", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			res, err := rt.SyncPod(ctx, req)
+			for i := range res.Containers {
+				res.Containers[i].Reason = ""
+			}
+			return res, err
+		})},
+		{"sync-cancel", "does not look at its context", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			return rt.SyncPod(context.WithoutCancel(ctx), req)
+		})},
+		{"restart-never", "restarts what ended, whatever the policy", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Pod = req.Pod.DeepCopy()
+			req.Pod.Spec.RestartPolicy = "Always"
+			return rt.SyncPod(ctx, req)
+		})},
+		{"restart-backoff", "does not say when to come back", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			res, err := rt.SyncPod(ctx, req)
+			res.RetryAt = time.Time{}
+			return res, err
+		})},
+		{"restart-liveness", "does not look at verdicts", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Probes = runtime.ProbeVerdicts{}
+			return rt.SyncPod(ctx, req)
+		})},
+		{"exit", "loses exit codes", status(func(st *runtime.PodStatus) {
+			for i := range st.Containers {
+				st.Containers[i].ExitCode = 0
+			}
+		})},
+		{"restart-count", "forgets to count", status(func(st *runtime.PodStatus) {
+			for i := range st.Containers {
+				st.Containers[i].RestartCount = 0
+			}
+		})},
+		{"restart-count", "lists the oldest container first", status(func(st *runtime.PodStatus) {
+			slices.Reverse(st.Containers)
+		})},
+		{"status-unknown", "has an error for a pod that it does not know", with(funcs{
+			PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
+				st, err := rt.PodStatus(ctx, uid)
+				if err == nil && len(st.Sandboxes) == 0 {
+					return nil, runtime.ErrNotFound
+				}
+				return st, err
+			},
+		})},
+		{"status-observed-at", "does not say when it looked", status(func(st *runtime.PodStatus) { st.ObservedAt = time.Time{} })},
+		{"status-snapshot", "hands out what it keeps", func(rt *fake) runtime.Runtime {
+			kept := map[types.UID]*runtime.PodStatus{}
+			return with(funcs{PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
+				st, err := rt.PodStatus(ctx, uid)
+				if k := kept[uid]; k != nil && time.Since(k.ObservedAt) == 0 {
+					return k, err
+				}
+				kept[uid] = st
+				return st, err
+			}})(rt)
+		}},
+		{"list", "lists nothing that is dead", with(funcs{ListPods: func(ctx context.Context, rt runtime.Runtime) ([]runtime.ListedPod, error) {
+			pods, err := rt.ListPods(ctx)
+			return slices.DeleteFunc(pods, func(p runtime.ListedPod) bool { return !p.Running }), err
+		}})},
+		{"list-revision", "has one revision for all times", with(funcs{ListPods: func(ctx context.Context, rt runtime.Runtime) ([]runtime.ListedPod, error) {
+			pods, err := rt.ListPods(ctx)
+			for i := range pods {
+				pods[i].Revision = 1
+			}
+			return pods, err
+		}})},
+		{"kill-again", "has an error for a pod that it does not know", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+			if st, err := rt.PodStatus(ctx, req.Ref.UID); err != nil || len(st.Sandboxes) == 0 {
+				return errors.Join(err, runtime.ErrNotFound)
+			}
+			return rt.KillPod(ctx, req)
+		})},
+		{"kill-without-spec", "needs the pod", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+			if req.Pod == nil {
+				return nil
+			}
+			return rt.KillPod(ctx, req)
+		})},
+		{"kill-forced", "does not wait for the end", kill(func(_ context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Nanosecond)
+			defer cancel()
+			_ = rt.KillPod(ctx, req)
+			return nil
+		})},
+		{"kill-forced", "gives no grace", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+			req.Deadline = time.Now()
+			return rt.KillPod(ctx, req)
+		})},
+		{"kill-sooner", "sticks to the first deadline", func(rt *fake) runtime.Runtime {
+			first := map[types.UID]time.Time{}
+			return kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+				if d, ok := first[req.Ref.UID]; ok && time.Now().Before(d) {
+					req.Deadline = d
+				}
+				first[req.Ref.UID] = req.Deadline
+				return rt.KillPod(ctx, req)
+			})(rt)
+		}},
+		{"kill-cancel", "waits on when its context has ended", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+			return rt.KillPod(context.WithoutCancel(ctx), req)
+		})},
+		{"kill-cancel-goes-on", "stops stopping when its context ends", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+			if err := runtimetest.Wait(ctx, time.Until(req.Deadline)); err != nil {
+				return err
+			}
+			req.Deadline = time.Now()
+			return rt.KillPod(ctx, req)
+		})},
+		{"kill-sidecar-last", "knows no order", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+			st, err := rt.PodStatus(ctx, req.Ref.UID)
+			if err != nil {
+				return err
+			}
+			if st.Container("sidecar") != nil {
+				if err := rt.(*fake).Exit(req.Ref.UID, "sidecar", 0); err != nil {
+					return err
+				}
+				_ = runtimetest.Wait(ctx, time.Second)
+			}
+			return rt.KillPod(ctx, req)
+		})},
+		{"independent", "handles one call at a time", func(rt *fake) runtime.Runtime {
+			turn := make(chan struct{}, 1)
+			return runtimetest.Intercept(rt, funcs{
+				Before: func(ctx context.Context, _ runtimetest.Call) error {
+					select {
+					case turn <- struct{}{}:
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				},
+				After: func(_ context.Context, _ runtimetest.Call, err error) error {
+					<-turn
+					return err
+				},
+			})
+		}},
+		{"watch", "hints at nothing", with(funcs{Watch: func(ctx context.Context, _ runtime.Watcher, _ func(types.UID)) error {
+			return runtimetest.Hang(ctx)
+		}})},
+		{"exec", "takes a command that failed for an error", func(rt *fake) runtime.Runtime { return failingExec{rt} }},
+		{"exec-cancel", "lets commands run on", func(rt *fake) runtime.Runtime { return endlessExec{rt} }},
+		{"clean", "removes what runs", func(rt *fake) runtime.Runtime { return carelessCleaner{rt} }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.rule+"/"+tt.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
+					return fakeHarness(tt.broken), nil
+				}, runtimetest.Options{})
+				require.Contains(t, runtimetest.BrokenRules(err), tt.rule, "%v", err)
+			})
+		})
+	}
+}
+
+type failingExec struct{ *runtimetest.Fake }
+
+func (r failingExec) Exec(ctx context.Context, id string, command []string, io runtime.ExecIO) (int, error) {
+	code, err := r.Fake.Exec(ctx, id, command, io)
+	if err == nil && code != 0 {
+		err = errors.New("exit code not zero")
+	}
+	return code, err
+}
+
+type endlessExec struct{ *runtimetest.Fake }
+
+func (r endlessExec) Exec(ctx context.Context, id string, command []string, io runtime.ExecIO) (int, error) {
+	return r.Fake.Exec(context.WithoutCancel(ctx), id, command, io)
+}
+
+type carelessCleaner struct{ *runtimetest.Fake }
+
+func (r carelessCleaner) RemovePod(_ context.Context, uid types.UID) error {
+	r.Forget(uid)
+	return nil
+}
+
+// TestRuntimeThatForgets loses its pods when the agent is restarted.
+func TestRuntimeThatForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
+			h := fakeHarness(nil)
+			h.Reopen = func(context.Context) (runtime.Runtime, error) {
+				return runtimetest.NewFake(runtimetest.FakeConfig{}), nil
+			}
+			return h, nil
+		}, runtimetest.Options{})
+		require.Equal(t, []string{"reopen"}, runtimetest.BrokenRules(err))
+	})
+}
+
+// TestRuntimeThatLeaks leaves a goroutine behind.
+func TestRuntimeThatLeaks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		over := make(chan struct{})
+		defer close(over)
+		err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
+			return fakeHarness(func(f *runtimetest.Fake) runtime.Runtime {
+				return runtimetest.Intercept(f, runtimetest.Funcs{After: func(_ context.Context, _ runtimetest.Call, err error) error {
+					go func() { <-over }()
+					return err
+				}})
+			}), nil
+		}, runtimetest.Options{})
+		require.Equal(t, []string{"no-goroutine-left"}, runtimetest.BrokenRules(err))
+	})
+}
