@@ -142,12 +142,11 @@ func (m *decoding) warn(format string, args ...any) {
 
 // podName is namespace/name as far as both are known.
 func podName(namespace, name string) string {
-	switch {
-	case name == "":
+	if name == "" {
 		return ""
-	case namespace == "":
-		return v1.NamespaceDefault + "/" + name
-	default:
-		return namespace + "/" + name
 	}
+	if namespace == "" {
+		namespace = v1.NamespaceDefault
+	}
+	return clip(namespace) + "/" + clip(name)
 }
