@@ -9,6 +9,9 @@ import (
 // Name is the type of this backend in container IDs: process://ID.
 const Name = "process"
 
+// Version is the version of this backend.
+const Version = "0.1.0"
+
 // ErrLocked is wrapped by the error of [New] for a root that another agent
 // uses. The message names its process.
 var ErrLocked = errors.New("in use by another agent")
