@@ -2,6 +2,7 @@ package podstatus
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,8 +12,8 @@ import (
 )
 
 // Compute makes the status of a pod. It never panics, writes to nothing it is
-// given and keeps nothing of it. Applied to its own result, as Previous and as
-// API, it changes nothing.
+// given and keeps nothing of it. With its own result as what was said last, and
+// as what the API server has, it changes nothing.
 func Compute(in Input) Result {
 	b := newBuilder(&in)
 	b.identify()
@@ -28,10 +29,11 @@ func Compute(in Input) Result {
 
 // builder makes one status, step by step.
 type builder struct {
-	in  *Input
-	api *v1.PodStatus // never nil
-	old *v1.PodStatus // what was said last, else api; never nil
-	ix  index
+	in   *Input
+	api  *v1.PodStatus // never nil, as the next two
+	said *v1.PodStatus // what was said last, else the pod's own status
+	old  *v1.PodStatus // said, or that of a mirror of this life
+	ix   index
 
 	// waitingReason is that of a container that was never there.
 	waitingReason string
@@ -47,12 +49,15 @@ type builder struct {
 }
 
 func newBuilder(in *Input) *builder {
-	b := &builder{in: in, api: in.API, old: in.Previous, verdict: in.Verdict}
-	if b.api == nil {
-		b.api = &in.Pod.Status
+	b := &builder{
+		in:      in,
+		api:     cmp.Or(in.API, &in.Pod.Status),
+		said:    cmp.Or(in.Previous, &in.Pod.Status),
+		verdict: in.Verdict,
 	}
-	if b.old == nil {
-		b.old = b.api
+	b.old = b.said
+	if in.Previous == nil && in.API != nil && b.sameLife(in.API) {
+		b.old = in.API
 	}
 	b.ix = newIndex(in.Pod, in.Observed, b.old)
 	b.waitingReason = reasonCreating
@@ -64,6 +69,21 @@ func newBuilder(in *Input) *builder {
 		b.active = b.ix.hasRegular(sandbox)
 	}
 	return b
+}
+
+// sameLife tells whether a status is of this life of the pod: it knows an instance
+// of a container that the runtime knows too.
+func (b *builder) sameLife(status *v1.PodStatus) bool {
+	if b.in.Observed == nil {
+		return false
+	}
+	known := map[string]bool{}
+	for i := range b.in.Observed.Containers {
+		known[b.containerID(b.in.Observed.Containers[i].ID)] = true
+	}
+	knows := func(c v1.ContainerStatus) bool { return known[c.ContainerID] }
+	return slices.ContainsFunc(status.ContainerStatuses, knows) ||
+		slices.ContainsFunc(status.InitContainerStatuses, knows)
 }
 
 // activeSandbox returns the sandbox that containers run in.
@@ -102,39 +122,38 @@ func (b *builder) startTime() *metav1.Time {
 // settlePhase sets phase, reason and message. A terminal phase that was said is
 // final. Reason and message belong to a phase and live as long as it does.
 func (b *builder) settlePhase() {
-	from := b.old
+	from := b.said
 	b.status.Phase = b.phase()
-	if said := b.saidTerminal(); said != nil {
-		from = said
-		b.status.Phase = said.Phase
+	if end := b.saidTerminal(); end != nil {
+		from = end
+		b.status.Phase = end.Phase
 	} else {
 		b.checkDeadline()
 	}
 	if b.status.Phase == from.Phase {
-		b.status.Reason = cmp.Or(from.Reason, b.api.Reason)
-		b.status.Message = cmp.Or(from.Message, b.api.Message)
+		b.status.Reason = cmp.Or(from.Reason, b.in.Pod.Status.Reason)
+		b.status.Message = cmp.Or(from.Message, b.in.Pod.Status.Message)
 	}
 	b.applyVerdict()
 }
 
-// saidTerminal is the status in which the pod was said to have ended, if any.
+// saidTerminal is the status in which the pod was said to have ended, if any: by
+// this agent, or in the API server by someone else.
 func (b *builder) saidTerminal() *v1.PodStatus {
-	switch {
-	case Terminal(b.old.Phase):
-		return b.old
-	case Terminal(b.api.Phase):
-		return b.api
-	default:
-		return nil
+	for _, said := range []*v1.PodStatus{b.said, &b.in.Pod.Status} {
+		if Terminal(said.Phase) {
+			return said
+		}
 	}
+	return nil
 }
 
 // sentenced tells whether a verdict holds: it outweighs whatever the containers
 // did, also a success, which the kubelet lets replace an eviction. Only a
 // success that was said before the verdict stays.
 func (b *builder) sentenced() bool {
-	said := b.saidTerminal()
-	return b.verdict != nil && (said == nil || said.Phase == v1.PodFailed)
+	end := b.saidTerminal()
+	return b.verdict != nil && (end == nil || end.Phase == v1.PodFailed)
 }
 
 // applyVerdict sets phase, reason and message as the verdict has them.

@@ -52,7 +52,9 @@ func checkResult(t *testing.T, in podstatus.Input, r podstatus.Result) {
 			require.GreaterOrEqual(t, now.RestartCount, was.RestartCount, "restart count of %s fell", name)
 		}
 	}
-	in.Previous, in.API, in.Verdict = &r.Status, &r.Status, r.Verdict
+	in.Previous, in.Verdict = &r.Status, r.Verdict
+	in.Pod = in.Pod.DeepCopy()
+	in.Pod.Status = r.Status
 	again := podstatus.Compute(in)
 	require.False(t, again.Changed, "computed again:\n%s\nbefore:\n%s", asJSON(again.Status), asJSON(r.Status))
 	require.Empty(t, again.Events)

@@ -107,8 +107,12 @@ func TestTerminalPhaseIsFinal(t *testing.T) {
 			require.Equal(t, "Because", r.Status.Reason)
 			require.Equal(t, "said so", r.Status.Message)
 
-			in.API, in.Previous = in.Previous, &v1.PodStatus{Phase: v1.PodRunning}
-			require.Equal(t, phase, podstatus.Compute(in).Status.Phase, "what the API server says is final too")
+			in.Pod = newPod(policy(v1.RestartPolicyNever))
+			in.Pod.Status = *in.Previous
+			in.Previous = &v1.PodStatus{Phase: v1.PodRunning}
+			r = podstatus.Compute(in)
+			require.Equal(t, phase, r.Status.Phase, "what the API server says is final too")
+			require.Equal(t, "Because", r.Status.Reason)
 		}
 	}
 }

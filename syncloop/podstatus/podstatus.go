@@ -12,12 +12,15 @@ import (
 type Input struct {
 	// Pod is the pod as its source gave it.
 	Pod *v1.Pod
-	// API is the status that the API server has: that of the pod's mirror for
-	// a static pod. Nil stands for Pod.Status. Conditions that the kubelet
-	// does not own are taken from it.
+	// API is the status of the mirror of a static pod, where it has one; nil
+	// stands for Pod.Status. The conditions of others and the readiness of
+	// containers older than the agent are taken from it. A mirror may be of an
+	// earlier life of its pod: that it ended means nothing, and all else only
+	// counts if it names an instance of a container that still exists.
 	API *v1.PodStatus
 	// Previous is the status that was said last, the result of an earlier
-	// call. Nil stands for API, which is right for the first call of a life.
+	// call; nil for the first call of a life, which goes on from what the API
+	// server has.
 	Previous *v1.PodStatus
 	// Observed is what the runtime sees; nil is a pod that it does not know.
 	Observed *runtime.PodStatus
