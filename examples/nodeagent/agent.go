@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/syncloop"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+)
+
+const (
+	// settleCheck is how often the pods are looked at for having settled.
+	settleCheck = 250 * time.Millisecond
+	// redraw is how often the live table is drawn.
+	redraw = 500 * time.Millisecond
+	// progress is how often a stop says which pods it still waits for.
+	progress = time.Second
+)
+
+// agent is a running node agent: what main waits on and prints.
+type agent struct {
+	options
+	node   *v1.Node
+	events *eventLog
+	house  *house
+	screen *screen
+	stdout io.Writer
+	stderr io.Writer
+
+	// final is how the pods stood when the run settled or the first signal
+	// came; nil before.
+	final []*v1.Pod
+	// cleanUp is set when nothing is to be left behind.
+	cleanUp bool
+}
+
+// runAgent runs the agent until it settles, a signal ends it, or a part of it
+// fails.
+func runAgent(o options) error {
+	a := &agent{options: o, stdout: os.Stdout, stderr: os.Stderr}
+	a.screen = newScreen(os.Stdout, o.output)
+	a.events = newEventLog(a.stderr)
+	if a.screen != nil {
+		a.events = newEventLog(nil)
+	}
+	a.node = newNode(o.nodeName, o.nodeIP, o.capacity)
+	house, err := build(o, a.node, a.events)
+	if err != nil {
+		return err
+	}
+	a.house = house
+	defer house.close()
+
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- house.run(ctx) }()
+
+	err = a.wait(ctx, signals, ended)
+	cancel()
+	<-house.done
+	if a.cleanUp {
+		err = errors.Join(err, house.cleanUp())
+	}
+	return errors.Join(err, a.print())
+}
+
+// wait is the life of the agent between start and the last line.
+func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan error) error {
+	settle := newSettler(a.settleTimeout)
+	check := time.NewTicker(settleCheck)
+	defer check.Stop()
+	draw := time.NewTicker(redraw)
+	defer draw.Stop()
+	for {
+		select {
+		case s := <-signals:
+			a.final = a.pods()
+			if s == syscall.SIGTERM && !a.stopOnTerm {
+				a.say("stopped; the pods go on, and the next agent on %s takes them over", a.root)
+				return nil
+			}
+			return a.stop(ctx, signals, syncloop.ShutdownOptions{})
+		case <-check.C:
+			if a.untilSettled && a.house.heard() && settle.settled(a.pods(), time.Now()) {
+				a.final = a.pods()
+				return a.stop(ctx, signals, syncloop.ShutdownOptions{Remove: true})
+			}
+		case <-draw.C:
+			a.screen.draw(a.pods(), a.events.last())
+		case err := <-ended:
+			a.final = a.pods()
+			return fmt.Errorf("the agent ended by itself: %w", err)
+		}
+	}
+}
+
+// stop stops all pods and says how far it is. A signal meanwhile kills what
+// still runs.
+func (a *agent) stop(ctx context.Context, signals <-chan os.Signal, opts syncloop.ShutdownOptions) error {
+	stopped := make(chan error, 2)
+	shutdown := func(o syncloop.ShutdownOptions) { stopped <- a.house.loop.Shutdown(ctx, o) }
+	go shutdown(opts)
+	calls := 1
+	tick := time.NewTicker(progress)
+	defer tick.Stop()
+	a.sayStopping()
+	var errs []error
+	for calls > 0 {
+		select {
+		case err := <-stopped:
+			calls--
+			errs = append(errs, err)
+		case <-tick.C:
+			a.sayStopping()
+		case <-signals:
+			if !opts.Now {
+				a.say("killing what still runs")
+				opts.Now = true
+				calls++
+				go shutdown(opts)
+			}
+		}
+	}
+	a.cleanUp = opts.Remove
+	return errors.Join(errs...)
+}
+
+// pods are the pods with what is known of them now.
+func (a *agent) pods() []*v1.Pod {
+	views := a.house.loop.Pods()
+	pods := make([]*v1.Pod, 0, len(views))
+	for _, v := range views {
+		if v.Pod == nil {
+			continue
+		}
+		pod := *v.Pod
+		if v.Status != nil {
+			pod.Status = *v.Status
+		}
+		pods = append(pods, &pod)
+	}
+	return pods
+}
+
+// print writes what the run came to on stdout.
+func (a *agent) print() error {
+	if a.final == nil {
+		a.final = a.pods()
+	}
+	if a.output == "json" {
+		return writeJSON(a.stdout, a.node, a.final)
+	}
+	a.screen.clear()
+	return writeTable(a.stdout, a.final, time.Now())
+}
+
+func (a *agent) sayStopping() {
+	left := ""
+	n := 0
+	for _, v := range a.house.loop.Pods() {
+		if v.Stage == lifecycle.Sync || v.Stage == lifecycle.Terminating {
+			n++
+			left += " " + v.Namespace + "/" + v.Name
+		}
+	}
+	if n > 0 {
+		a.say("stopping %d pods:%s", n, left)
+	}
+}
+
+// say writes a line about the agent itself.
+func (a *agent) say(format string, args ...any) {
+	a.events.add(v1.EventTypeNormal, "agent", "Agent", fmt.Sprintf(format, args...))
+	if a.screen != nil {
+		a.screen.draw(a.pods(), a.events.last())
+	}
+}

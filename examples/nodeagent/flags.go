@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// options are the flags of the agent.
+type options struct {
+	manifests     string
+	manifestURL   string
+	root          string
+	nodeName      string
+	nodeIP        string
+	capacity      capacity
+	output        string
+	untilSettled  bool
+	settleTimeout time.Duration
+	stopOnTerm    bool
+}
+
+func parseFlags(args []string, stderr io.Writer) (options, error) {
+	o := options{capacity: defaultCapacity()}
+	fs := flag.NewFlagSet("nodeagent", flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.StringVar(&o.manifests, "manifests", "", "`folder or file` with pod manifests; without it and --manifest-url the samples run")
+	fs.StringVar(&o.manifestURL, "manifest-url", "", "`URL` that serves a pod or a list of pods")
+	fs.StringVar(&o.root, "root", "", "`folder` for volumes, logs and state (default: a fixed one in your cache folder)")
+	fs.StringVar(&o.nodeName, "node-name", "node", "`name` of the node, a suffix of the pods' names")
+	fs.StringVar(&o.nodeIP, "node-ip", "127.0.0.1", "`address` of the node and of its pods")
+	fs.Var(o.capacity, "capacity", "what the node can give, as `resource=quantity,…`")
+	fs.StringVar(&o.output, "o", "table", "`table or json`: what to print on stdout")
+	fs.BoolVar(&o.untilSettled, "until-settled", false, "stop all pods, clean up and end once every pod is ready, finished, rejected or hopeless")
+	fs.DurationVar(&o.settleTimeout, "settle-timeout", 30*time.Second, "how long a pod may be not ready before --until-settled gives up on it")
+	fs.BoolVar(&o.stopOnTerm, "stop-pods-on-term", false, "stop the pods on SIGTERM too, instead of leaving them to the next agent")
+	fs.Usage = func() {
+		fmt.Fprintln(stderr, "usage: nodeagent [flags]    run pods as local processes")
+		fmt.Fprintln(stderr, "       nodeagent serve ...  the web server of the samples")
+		fs.PrintDefaults()
+	}
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	if err := o.check(fs.Args()); err != nil {
+		fmt.Fprintln(stderr, "nodeagent:", err)
+		return o, err
+	}
+	return o, nil
+}
+
+func (o *options) check(rest []string) error {
+	if len(rest) > 0 {
+		return fmt.Errorf("%q is neither a flag nor a sub-command", rest[0])
+	}
+	if o.output != "table" && o.output != "json" {
+		return fmt.Errorf("-o %s: give table or json", o.output)
+	}
+	if net.ParseIP(o.nodeIP) == nil {
+		return fmt.Errorf("--node-ip %s: not an address", o.nodeIP)
+	}
+	if msgs := validation.IsDNS1123Subdomain(o.nodeName); len(msgs) > 0 {
+		return fmt.Errorf("--node-name %s: %s", o.nodeName, msgs[0])
+	}
+	if o.settleTimeout <= 0 {
+		return fmt.Errorf("--settle-timeout %s: must be more than zero", o.settleTimeout)
+	}
+	if o.root == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return fmt.Errorf("no cache folder for this user, name one with --root: %w", err)
+		}
+		o.root = filepath.Join(cache, "kubeparts", "nodeagent")
+	}
+	root, err := filepath.Abs(o.root)
+	if err != nil {
+		return fmt.Errorf("--root %s: %w", o.root, err)
+	}
+	o.root = root
+	return nil
+}
+
+// usage turns an error of the flags into an exit status: asking for help is no
+// mistake.
+func usage(err error) int {
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	return exitUsage
+}

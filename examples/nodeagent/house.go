@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/podmanager/manifest"
+	"github.com/kubeparts/kubeparts/podmanager/source"
+	"github.com/kubeparts/kubeparts/runtime/podruntime"
+	"github.com/kubeparts/kubeparts/runtime/process"
+	"github.com/kubeparts/kubeparts/syncloop"
+)
+
+// house is the parts of kubeparts, wired together:
+//
+//	sources ─▶ PodConfig ─▶ SyncLoop ─▶ podruntime ─▶ process
+//	                            └─▶ admission.Chain
+type house struct {
+	root    string
+	backend *process.Backend
+	pods    *podmanager.PodConfig
+	loop    *syncloop.SyncLoop
+	done    chan struct{} // closed when run has returned
+}
+
+// build wires the parts. It starts nothing, but takes hold of the root.
+func build(o options, node *v1.Node, events *eventLog) (*house, error) {
+	backend, err := process.New(process.Config{Root: filepath.Join(o.root, "process"), NodeIP: o.nodeIP})
+	if err != nil {
+		return nil, fmt.Errorf("root %s: %w", o.root, err)
+	}
+	h := &house{root: o.root, backend: backend, done: make(chan struct{})}
+	if err := h.wire(o, node, events); err != nil {
+		return nil, errors.Join(err, backend.Close())
+	}
+	for _, problem := range backend.Problems() {
+		events.add(v1.EventTypeWarning, "agent", "StateDamaged", problem.Error())
+	}
+	return h, nil
+}
+
+func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
+	sources, err := sourcesOf(o)
+	if err != nil {
+		return err
+	}
+	h.pods, err = podmanager.NewPodConfig(podmanager.Config{
+		Sources:   sources,
+		Events:    events,
+		OnProblem: func(p podmanager.Problem) { reportProblem(events, p) },
+	})
+	if err != nil {
+		return err
+	}
+	runtime, err := podruntime.New(podruntime.Config{
+		Backend:     h.backend,
+		Root:        o.root,
+		NodeName:    o.nodeName,
+		HostIPs:     []string{o.nodeIP},
+		Allocatable: node.Status.Allocatable,
+		Events:      events,
+	})
+	if err != nil {
+		return err
+	}
+	names := make([]string, 0, len(sources))
+	for name := range sources {
+		names = append(names, name)
+	}
+	h.loop, err = syncloop.New(syncloop.Config{
+		Updates:     h.pods.Updates(),
+		Sources:     names,
+		Runtime:     runtime,
+		RuntimeName: process.Name,
+		Admission:   newChain(node),
+		Events:      events,
+		HostIPs:     []string{o.nodeIP},
+		Hooks: syncloop.Hooks{PodAdmitted: func(pod *v1.Pod, v admission.Verdict, _ time.Duration) {
+			reportIgnored(events, pod, v)
+		}},
+	})
+	return err
+}
+
+// newChain judges pods for a node whose pods share its network and are plain
+// processes.
+func newChain(node *v1.Node) *admission.Chain {
+	self := process.Self()
+	return &admission.Chain{
+		Ledger:    admission.NewLedger(),
+		HostPorts: process.HostPorts,
+		Nodes:     admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return node, nil }),
+		Checks: []admission.Check{
+			{Name: "ProcessBackend", Handler: admission.AdmitFunc(func(_ context.Context, req admission.Request) (admission.Verdict, error) {
+				if errs := process.Check(req.Pod, self); len(errs) > 0 {
+					return admission.Rejected("NotSupported", errs.ToAggregate().Error()), nil
+				}
+				return admission.Admitted(), nil
+			})},
+			{Name: "NodeFit", Handler: admission.NodeFit{}},
+			{Name: "NodePorts", Handler: admission.NodePorts{Of: process.HostPorts}},
+		},
+	}
+}
+
+// sourcesOf are the sources that the flags name, or the samples.
+func sourcesOf(o options) (map[string]podmanager.PodSource, error) {
+	decoder := manifest.Decoder{NodeName: o.nodeName}
+	sources := make(map[string]podmanager.PodSource)
+	path := o.manifests
+	if path == "" && o.manifestURL == "" {
+		dir, err := writeSamples(o.root)
+		if err != nil {
+			return nil, fmt.Errorf("samples: %w", err)
+		}
+		path = dir
+	}
+	if path != "" {
+		abs, err := filepath.Abs(path) // a pod's identity depends on its path
+		if err != nil {
+			return nil, fmt.Errorf("--manifests %s: %w", path, err)
+		}
+		sources[podmanager.SourceFile] = &source.File{Path: abs, Decoder: decoder}
+	}
+	if o.manifestURL != "" {
+		sources[podmanager.SourceHTTP] = &source.HTTP{URL: o.manifestURL, Decoder: decoder}
+	}
+	return sources, nil
+}
+
+// run runs the sources and the loop until the context ends; it returns earlier
+// only if one of them fails.
+func (h *house) run(ctx context.Context) error {
+	defer close(h.done)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	sources := make(chan error, 1)
+	go func() { sources <- h.pods.Run(ctx) }()
+	err := h.loop.Run(ctx)
+	cancel()
+	return errors.Join(err, <-sources)
+}
+
+// heard tells whether every source has said what it wants.
+func (h *house) heard() bool { return h.pods.SeenAll() }
+
+// close gives the root back to the next agent.
+func (h *house) close() { _ = h.backend.Close() }
+
+// cleanUp removes what this agent put into its root besides pods, and the
+// folders that are empty now.
+func (h *house) cleanUp() error {
+	err := errors.Join(
+		os.RemoveAll(filepath.Join(h.root, "samples")),
+		os.RemoveAll(filepath.Join(h.root, "bin")),
+	)
+	for _, dir := range []string{"pods", "logs"} {
+		_ = os.Remove(filepath.Join(h.root, dir)) // stays if there is something in it
+	}
+	return err
+}
+
+// reportProblem prints one line for each thing that is wrong with a source,
+// and so one for each refused manifest.
+func reportProblem(events *eventLog, p podmanager.Problem) {
+	object := "source/" + p.Source
+	if p.Warning != "" {
+		events.add(v1.EventTypeWarning, object, "ManifestWarning", p.Warning)
+		return
+	}
+	reason := "SourceFailed"
+	var bad *podmanager.ManifestError
+	if errors.As(p.Err, &bad) {
+		reason = "ManifestRefused"
+	}
+	events.add(v1.EventTypeWarning, object, reason, p.Err.Error())
+}
+
+// reportIgnored says once, when a pod is let in, what of it means nothing to
+// processes.
+func reportIgnored(events *eventLog, pod *v1.Pod, v admission.Verdict) {
+	if v.Outcome != admission.Admit {
+		return
+	}
+	if ignored := process.Ignored(pod); len(ignored) > 0 {
+		events.Eventf(pod, v1.EventTypeNormal, "FieldsIgnored", "processes do not have: %s", strings.Join(ignored, ", "))
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// writeTable prints the pods as a person reads them.
+func writeTable(w io.Writer, pods []*v1.Pod, now time.Time) error {
+	if len(pods) == 0 {
+		_, err := fmt.Fprintln(w, "No pods.")
+		return err
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(tw, "NAMESPACE\tNAME\tREADY\tSTATUS\tRESTARTS\tAGE\tMESSAGE")
+	for _, pod := range sorted(pods) {
+		ready, total := readyContainers(pod)
+		fmt.Fprintf(tw, "%s\t%s\t%d/%d\t%s\t%d\t%s\t%s\n", pod.Namespace, pod.Name, ready, total,
+			statusWord(pod), restarts(pod), age(pod, now), message(pod))
+	}
+	return tw.Flush()
+}
+
+func sorted(pods []*v1.Pod) []*v1.Pod {
+	pods = slices.Clone(pods)
+	slices.SortFunc(pods, func(a, b *v1.Pod) int {
+		return strings.Compare(a.Namespace+"/"+a.Name+"/"+string(a.UID), b.Namespace+"/"+b.Name+"/"+string(b.UID))
+	})
+	return pods
+}
+
+func readyContainers(pod *v1.Pod) (ready, total int) {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Ready {
+			ready++
+		}
+	}
+	return ready, len(pod.Spec.Containers)
+}
+
+func restarts(pod *v1.Pod) (n int32) {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		n += c.RestartCount
+	}
+	return n
+}
+
+// statusWord is the one word that tells most: why the pod failed, what its
+// first troubled container waits for, how far its init containers are, or else
+// its phase.
+func statusWord(pod *v1.Pod) string {
+	if pod.Status.Reason != "" {
+		return pod.Status.Reason
+	}
+	if pod.DeletionTimestamp != nil && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+		return "Terminating"
+	}
+	done := 0
+	for _, c := range pod.Status.InitContainerStatuses {
+		switch {
+		case c.State.Waiting != nil && c.State.Waiting.Reason != "" && c.State.Waiting.Reason != "PodInitializing":
+			return "Init:" + c.State.Waiting.Reason
+		case c.State.Terminated != nil && c.State.Terminated.ExitCode == 0, c.Ready, c.Started != nil && *c.Started:
+			done++
+		case c.State.Terminated != nil:
+			return "Init:Error"
+		}
+	}
+	if n := len(pod.Spec.InitContainers); pod.Status.Phase == v1.PodPending && n > 0 && done < n {
+		return fmt.Sprintf("Init:%d/%d", done, n)
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && w.Reason != "" {
+			return w.Reason
+		}
+	}
+	if pod.Status.Phase == v1.PodSucceeded {
+		return "Completed"
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		if t := c.State.Terminated; t != nil && t.ExitCode != 0 {
+			return "Error"
+		}
+	}
+	if pod.Status.Phase == "" {
+		return string(v1.PodPending)
+	}
+	return string(pod.Status.Phase)
+}
+
+// message is the sentence behind the status word, where there is one.
+func message(pod *v1.Pod) string {
+	text := pod.Status.Message
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if text == "" && c.State.Waiting != nil {
+			text = c.State.Waiting.Message
+		}
+		if text == "" && c.State.Terminated != nil {
+			text = c.State.Terminated.Message
+		}
+	}
+	for _, c := range pod.Status.Conditions {
+		if text == "" && c.Status != v1.ConditionTrue && c.Type != v1.PodReady && c.Type != v1.ContainersReady {
+			text = c.Message
+		}
+	}
+	const longest = 90
+	if text = oneLine(text); len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return text
+}
+
+func age(pod *v1.Pod, now time.Time) string {
+	if pod.Status.StartTime == nil {
+		return "-"
+	}
+	return duration.HumanDuration(max(now.Sub(pod.Status.StartTime.Time), 0))
+}
