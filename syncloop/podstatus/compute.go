@@ -40,6 +40,8 @@ type builder struct {
 	// initialized: the runtime knows a regular container, so that the init
 	// containers it forgot must have ended well.
 	initialized bool
+	// restartAll: containers that are gone were removed to start anew.
+	restartAll bool
 	// active: the runtime knows a regular container in the newest sandbox.
 	active bool
 
@@ -65,6 +67,7 @@ func newBuilder(in *Input) *builder {
 		b.waitingReason = reasonInitializing
 	}
 	b.initialized = b.ix.hasRegular("")
+	b.restartAll = in.RestartAll || isTrue(b.said.Conditions, v1.AllContainersRestarting)
 	if sandbox, ready := activeSandbox(in.Observed); ready {
 		b.active = b.ix.hasRegular(sandbox)
 	}
@@ -94,7 +97,7 @@ func activeSandbox(observed *runtime.PodStatus) (id string, ready bool) {
 	return observed.Sandboxes[0].ID, observed.Sandboxes[0].Ready
 }
 
-// identify fills in what depends on neither containers nor time.
+// identify fills in what does not depend on containers.
 func (b *builder) identify() {
 	b.status.QOSClass = b.qosClass()
 	b.status.StartTime = b.startTime()

@@ -42,6 +42,12 @@ func findCondition(conditions []v1.PodCondition, t v1.PodConditionType) *v1.PodC
 	return nil
 }
 
+// isTrue tells whether there is a condition of the type, and it is true.
+func isTrue(conditions []v1.PodCondition, t v1.PodConditionType) bool {
+	c := findCondition(conditions, t)
+	return c != nil && c.Status == v1.ConditionTrue
+}
+
 // setCondition replaces the condition of its type, or appends it.
 func setCondition(conditions []v1.PodCondition, c v1.PodCondition) []v1.PodCondition {
 	if found := findCondition(conditions, c.Type); found != nil {
@@ -113,8 +119,7 @@ func (b *builder) initializedCondition() v1.PodCondition {
 	incomplete := b.names(func(e *entry) bool {
 		return e.kind == plainInit && !e.out.Ready || e.kind == sidecar && !*e.out.Started
 	})
-	was := findCondition(b.old.Conditions, v1.PodInitialized)
-	if len(incomplete) == 0 || was != nil && was.Status == v1.ConditionTrue {
+	if len(incomplete) == 0 || isTrue(b.old.Conditions, v1.PodInitialized) {
 		return c
 	}
 	c.Status = v1.ConditionFalse
@@ -153,8 +158,8 @@ func (b *builder) containersReady() v1.PodCondition {
 	return c
 }
 
-// readyCondition tells whether the pod serves: its containers do, and everyone whom it
-// named as a gate agrees.
+// readyCondition tells whether the pod serves: its containers do, and everyone whom
+// it named as a gate agrees.
 func (b *builder) readyCondition(containers v1.PodCondition) v1.PodCondition {
 	c := containers
 	c.Type = v1.PodReady

@@ -139,7 +139,7 @@ func (b *builder) absentStatus(e *entry) v1.ContainerStatus {
 		status.RestartCount = max(old.RestartCount, 0)
 	}
 	switch {
-	case b.in.RestartAll && old != nil && (removed(old) || waitsForAll(old)):
+	case old != nil && (waitsForAll(old) || b.restartAll && old.ContainerID != ""):
 		restartingAll(&status, old)
 	case old != nil && old.State.Terminated != nil:
 		old.DeepCopyInto(&status)
@@ -164,20 +164,18 @@ func absent(spec *v1.Container) v1.ContainerStatus {
 }
 
 // restartingAll is the status of a container that was removed so that it starts
-// anew with all the others. The removal counts as a restart, once.
+// anew with all the others, until it does. The removal counts as a restart, once.
 func restartingAll(status, old *v1.ContainerStatus) {
 	status.State.Waiting.Reason = reasonRestartingAll
-	if removed(old) {
-		status.LastTerminationState = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
-			ExitCode: lostExitCode,
-			Reason:   reasonRestartingAll,
-		}}
-		status.RestartCount++
+	if waitsForAll(old) {
+		return
 	}
+	status.LastTerminationState = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
+		ExitCode: lostExitCode,
+		Reason:   reasonRestartingAll,
+	}}
+	status.RestartCount++
 }
-
-// removed tells whether a container that is gone was there before.
-func removed(old *v1.ContainerStatus) bool { return old.ContainerID != "" }
 
 // waitsForAll tells whether a container was said to start with all the others.
 func waitsForAll(old *v1.ContainerStatus) bool {

@@ -187,6 +187,17 @@ func TestRestartOfAllContainers(t *testing.T) {
 		require.Equal(t, "True", full(&r.Status, v1.PodInitialized), "it stays initialised")
 	}
 
+	// The one that asked for it goes last; then all wait for their turn.
+	for range 2 {
+		r = podstatus.Compute(after(r, pod))
+		require.Equal(t, "False", full(&r.Status, v1.AllContainersRestarting))
+		require.Equal(t, v1.PodRunning, r.Status.Phase)
+		for name, c := range statuses(&r.Status) {
+			require.Equal(t, "RestartingAllContainers", c.State.Waiting.Reason, name)
+			require.Equal(t, int32(1), c.RestartCount, name)
+		}
+	}
+
 	r = podstatus.Compute(after(r, pod, again(running("c1"), "c1-1", 1), again(running("c0"), "c0-1", 1), again(exited("i0", 0), "i0-1", 1)))
 	require.Equal(t, v1.PodRunning, r.Status.Phase)
 	for name, c := range statuses(&r.Status) {

@@ -11,12 +11,12 @@ import (
 // from empty. Both are read only, and expected as Compute returns them.
 func Equal(a, b *v1.PodStatus) bool {
 	return equalConditions(a.Conditions, b.Conditions) &&
-		equality.Semantic.DeepEqual(comparable(a), comparable(b))
+		equality.Semantic.DeepEqual(owns(a), owns(b))
 }
 
-// comparable is a status without what Equal looks at by itself, or not at all.
-// It shares memory with the original.
-func comparable(s *v1.PodStatus) *v1.PodStatus {
+// owns is a status without what Equal looks at by itself, or not at all. It shares
+// memory with the original.
+func owns(s *v1.PodStatus) *v1.PodStatus {
 	c := *s
 	c.Conditions = nil
 	c.ResourceClaimStatuses = nil

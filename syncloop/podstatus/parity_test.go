@@ -183,24 +183,10 @@ func (r recordedRuntime) input(pod *v1.Pod, mode string, previous *v1.PodStatus)
 		Previous:    previous,
 		Observed:    observed,
 		RuntimeName: "containerd",
-		RestartAll:  restartAll(pod, observed, previous),
+		RestartAll:  runtime.RestartAllTriggered(pod, observed),
 		Stopped:     mode == "terminated",
 		Now:         recordedAt.Add(time.Hour),
 	}
-}
-
-// restartAll tells whether a RestartAllContainers rule is being carried out: it
-// is from the exit that asks for it until all containers are removed.
-func restartAll(pod *v1.Pod, observed *runtime.PodStatus, previous *v1.PodStatus) bool {
-	if len(observed.Containers) == 0 {
-		return false
-	}
-	if runtime.RestartAllTriggered(pod, observed) {
-		return true
-	}
-	return previous != nil && slices.ContainsFunc(previous.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.AllContainersRestarting && c.Status == v1.ConditionTrue
-	})
 }
 
 // workers are the containers that have a probe.

@@ -41,7 +41,7 @@ func (b *builder) started(e *entry) bool {
 	if result, known := b.in.Startup.Results[e.newest.ID]; known {
 		return result == runtime.VerdictSuccess
 	}
-	if e.old != nil && e.old.ContainerID == e.out.ContainerID && e.old.Started != nil && *e.old.Started {
+	if e.sameInstance() && e.old.Started != nil && *e.old.Started {
 		return true
 	}
 	return !b.in.Startup.Workers[e.spec.Name]
@@ -54,7 +54,7 @@ func (b *builder) ready(e *entry) bool {
 	case known && result == runtime.VerdictSuccess:
 		return true
 	case !known && b.predatesAgent(e):
-		return e.spec.ReadinessProbe == nil || b.wasReady()
+		return e.spec.ReadinessProbe == nil || b.wasReady(e)
 	default:
 		return !b.in.Readiness.Workers[e.spec.Name]
 	}
@@ -66,8 +66,15 @@ func (b *builder) predatesAgent(e *entry) bool {
 		e.newest.StartedAt.Before(b.in.AgentStarted.Add(-inheritanceMargin))
 }
 
-// wasReady tells whether the API server has the pod as ready.
-func (b *builder) wasReady() bool {
-	c := findCondition(b.api.Conditions, v1.PodReady)
-	return c != nil && c.Status == v1.ConditionTrue
+// wasReady tells whether an earlier agent had the container as ready: by what is
+// remembered of it or, as the kubelet does, by the readiness of the pod in the API
+// server.
+func (b *builder) wasReady(e *entry) bool {
+	remembered := b.in.Previous != nil && e.sameInstance() && e.old.Ready
+	return remembered || isTrue(b.api.Conditions, v1.PodReady)
+}
+
+// sameInstance tells whether what was said last is about the newest instance.
+func (e *entry) sameInstance() bool {
+	return e.old != nil && e.old.ContainerID == e.out.ContainerID
 }

@@ -104,3 +104,23 @@ func TestRestartOfAgentKeepsReadiness(t *testing.T) {
 		})
 	}
 }
+
+// Without an API server, what was said last is remembered: it speaks for the
+// container, not for the pod as a whole.
+func TestRestartOfAgentRemembersReadiness(t *testing.T) {
+	pod := newPod(withC1)
+	for i := range pod.Spec.Containers {
+		pod.Spec.Containers[i].ReadinessProbe = &v1.Probe{}
+	}
+	worker := map[string]bool{"c0": true, "c1": true}
+	in := input(pod, running("c0"), running("c1"))
+	in.Readiness = podstatus.Probing{Workers: worker, Results: map[string]runtime.Verdict{"c0": runtime.VerdictSuccess}}
+	r := podstatus.Compute(in)
+
+	in = after(r, pod, running("c0"), running("c1"))
+	in.Readiness.Workers, in.AgentStarted = worker, now.Add(time.Minute)
+	again := podstatus.Compute(in)
+	require.True(t, again.Status.ContainerStatuses[0].Ready)
+	require.False(t, again.Status.ContainerStatuses[1].Ready)
+	require.False(t, again.Changed)
+}

@@ -81,16 +81,17 @@ func normalise(pod *v1.Pod, status *v1.PodStatus) {
 }
 
 // sortLike sorts statuses into the order of the containers; what belongs to none
-// comes last.
+// comes last. Those that were just computed are in that order already.
 func sortLike(containers []v1.Container, statuses []v1.ContainerStatus) {
-	place := func(s v1.ContainerStatus) int {
-		i := slices.IndexFunc(containers, func(c v1.Container) bool { return c.Name == s.Name })
-		if i < 0 {
-			return len(containers)
-		}
-		return i
+	same := func(s v1.ContainerStatus, c v1.Container) bool { return s.Name == c.Name }
+	if slices.EqualFunc(statuses, containers, same) {
+		return
 	}
-	slices.SortStableFunc(statuses, func(a, b v1.ContainerStatus) int { return cmp.Compare(place(a), place(b)) })
+	place := make(map[string]int, len(containers))
+	for i := range containers {
+		place[containers[i].Name] = i - len(containers)
+	}
+	slices.SortStableFunc(statuses, func(a, b v1.ContainerStatus) int { return cmp.Compare(place[a.Name], place[b.Name]) })
 }
 
 func normaliseState(s *v1.ContainerState, share int) {
