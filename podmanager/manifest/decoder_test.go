@@ -157,14 +157,15 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"none", smallest, nil},
 		{"leading and trailing markers", "# c\n---\n" + smallest + "---\n# no more\n", nil},
-		{"a block that holds a marker", "a: |\n  ---\n  x\n" + smallest, []string{`f: ignored: unknown field "a"`}},
+		{"a block that holds a marker", "a: |\n  ---\n  x\n" + smallest, []string{`f: passed over: unknown field "a"`}},
 		{"a further document", smallest + "---\n" + smallest, []string{"f: only the first of several YAML documents is read"}},
-		{"a key twice", smallest + "kind: Pod\n", []string{`f: the last value counts where a key is given twice: unmarshal errors: line 5: key "kind" already set in map`}},
+		{"a key twice", smallest + "kind: Pod\n", []string{`f: the last value counts: line 5: key "kind" already set in map`}},
 		{"a JSON key twice", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","name":"b"},"spec":{"containers":[{"name":"c","image":"i"}]}}`,
-			[]string{`f: ignored: duplicate field "metadata.name"`}},
+			[]string{`f: the last value counts: duplicate field "metadata.name"`}},
+		{"a merge key", "x: &x {name: b}\n" + strings.Replace(smallest, "{name: web}", "{<<: *x, labels: {a: b}}", 1), []string{`f: passed over: unknown field "x"`}},
 		{"unknown fields", pod("notAField: 1, containers: [{name: c, image: i, alsoNot: x}]") + "mine: 2\n", []string{
-			"f: the last value counts where a key is given twice: unmarshal errors: line 4: key \"containers\" already set in map",
-			`f: ignored: unknown field "mine"`, `f: ignored: unknown field "spec.containers[0].alsoNot"`, `f: ignored: unknown field "spec.notAField"`}},
+			"f: the last value counts: line 4: key \"containers\" already set in map",
+			`f: passed over: unknown field "mine", unknown field "spec.containers[0].alsoNot", unknown field "spec.notAField"`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := Decoder{NodeName: "n"}.Decode([]byte(tc.manifest), "f")
@@ -196,7 +197,7 @@ func TestBadItemOfAListIsRefusedAlone(t *testing.T) {
 	require.Len(t, r.Pods, 2)
 	require.Equal(t, "a-n", r.Pods[0].Name)
 	require.Equal(t, "z-n", r.Pods[1].Name)
-	require.Contains(t, r.Warnings, `http://h/p: items[7]: ignored: unknown field "spec.containers[0].odd"`)
+	require.Contains(t, r.Warnings, `http://h/p: items[7]: passed over: unknown field "spec.containers[0].odd"`)
 	require.Contains(t, r.Warnings, `http://h/p: items[5]: kind "Service" is read as a Pod, being an item of a PodList`)
 
 	var kinds []podmanager.ManifestErrorKind

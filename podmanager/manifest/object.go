@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +17,8 @@ import (
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
-// maxWarnings bounds how many unknown fields of one object are named.
-const maxWarnings = 20
+// maxNamed bounds how many unknown fields of one object are named.
+const maxNamed = 10
 
 // The kinds that a manifest may name without being taken for garbage, and the
 // decoder that also says which fields it did not know.
@@ -95,17 +96,34 @@ func (m *decoding) decodeStrict(raw []byte, gvk schema.GroupVersionKind, prefix 
 	return decoded, nil
 }
 
+// warnStrict tells in one warning which fields nobody knows, and in one which
+// were given twice.
 func (m *decoding) warnStrict(prefix string, errs []error) {
 	if prefix != "" {
 		prefix += ": "
 	}
-	for i, err := range errs {
-		if i == maxWarnings {
-			m.warn("%sand %d more", prefix, len(errs)-i)
-			return
+	var unknown, twice []string
+	for _, err := range errs {
+		if text := clip(err.Error()); strings.HasPrefix(text, "duplicate field") {
+			twice = append(twice, text)
+		} else {
+			unknown = append(unknown, text)
 		}
-		m.warn("%signored: %s", prefix, clip(err.Error()))
 	}
+	if len(unknown) > 0 {
+		m.warn("%spassed over: %s", prefix, some(unknown))
+	}
+	if len(twice) > 0 {
+		m.warn("%sthe last value counts: %s", prefix, some(twice))
+	}
+}
+
+// some joins the first of many texts.
+func some(texts []string) string {
+	if more := len(texts) - maxNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:maxNamed], ", "), more)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // item is one member of a list, not yet decoded.
@@ -170,5 +188,5 @@ func clip(s string) string {
 	if len(s) <= maxEcho {
 		return s
 	}
-	return s[:maxEcho] + "…"
+	return strings.ToValidUTF8(s[:maxEcho], "") + "…"
 }

@@ -45,7 +45,7 @@ func toJSON(data []byte) (raw []byte, warnings []string, err error) {
 		if raw, err = yaml.YAMLToJSON(data); err != nil {
 			return nil, nil, err
 		}
-		warnings = append(warnings, "the last value counts where a key is given twice: "+oneLine(strictErr))
+		warnings = append(warnings, "the last value counts: "+clip(oneLine(strictErr)))
 	}
 	if furtherDocument(data) {
 		warnings = append(warnings, "only the first of several YAML documents is read")
@@ -124,5 +124,5 @@ func oneLine(err error) string {
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
-	return strings.TrimPrefix(strings.Join(lines, " "), "yaml: ")
+	return strings.TrimPrefix(strings.Join(lines, " "), "yaml: unmarshal errors: ")
 }
