@@ -103,7 +103,7 @@ func (l *SyncLoop) putOff(r *record, v admission.Verdict) {
 	news := r.wait == nil || r.wait.reason != v.Reason || r.wait.message != v.Message
 	r.wait = &admissionWait{since: since, at: now.Add(after), reason: v.Reason, message: v.Message}
 	l.admitting.waiting[r.UID] = r
-	l.timers.set(r.UID, r.wait.at)
+	l.schedule(r)
 	if news {
 		l.event(r.pod, v1.EventTypeWarning, v.Reason, "%s", v.Message)
 		res := podstatus.Compute(l.input(r))
@@ -113,7 +113,6 @@ func (l *SyncLoop) putOff(r *record, v admission.Verdict) {
 			LastTransitionTime: metav1.NewTime(since.Truncate(time.Second)),
 		})
 		l.setStatus(r, &res.Status)
-		l.timers.set(r.UID, r.wait.at)
 	}
 }
 

@@ -70,9 +70,13 @@ func (l *SyncLoop) due(uid types.UID, now time.Time) {
 	if r == nil {
 		return
 	}
-	if !r.life.Due.IsZero() && !r.life.Due.After(now) {
+	switch {
+	case r.wait != nil:
+		l.admit(l.workers.ctx, r)
+		l.publish(r)
+	case !r.life.Due.IsZero() && !r.life.Due.After(now):
 		l.step(r, lifecycle.Due{})
-	} else {
+	default:
 		// Its active deadline: the status that the sync makes says the rest.
 		r.pastDeadline = true
 		l.step(r, lifecycle.Poke{})
@@ -178,6 +182,9 @@ func (l *SyncLoop) releaseName(r *record) {
 // schedule sets the pod's timer to whatever comes first.
 func (l *SyncLoop) schedule(r *record) {
 	at := r.life.Due
+	if r.wait != nil {
+		at = r.wait.at
+	}
 	if deadline := l.deadline(r); !deadline.IsZero() && (at.IsZero() || deadline.Before(at)) {
 		at = deadline
 	}

@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -75,17 +76,14 @@ func (l *SyncLoop) forgetPast() {
 	}
 }
 
-// sourceHeard tells whether a pod that a source does not name is one that it
-// does not want. For a pod that may be of any source all must have been heard.
+// sourceHeard tells whether a source does not want the pods that it has not
+// named. One that is not known, or that is empty, stands for all of them.
 func (l *SyncLoop) sourceHeard(source string) bool {
 	if c := l.cfg.PodConfig; c != nil {
-		if source != "" && c.Seen(source) {
-			return true
-		}
-		return c.SeenAll()
+		return c.SeenAll() || source != "" && c.Seen(source)
 	}
-	if source != "" && l.heard[source] {
-		return true
+	if source != "" && (len(l.cfg.Sources) == 0 || slices.Contains(l.cfg.Sources, source)) {
+		return l.heard[source]
 	}
 	for _, s := range l.cfg.Sources {
 		if !l.heard[s] {

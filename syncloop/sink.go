@@ -26,9 +26,9 @@ type StatusUpdate struct {
 	// Status is complete. It is the newest word, and is never followed by an
 	// older one.
 	Status *v1.PodStatus
-	// Version grows with every status that the loop makes, over all pods. A
-	// pod that comes again under the same UID goes on from there
-	// (spec: fault 15 of the kubelet).
+	// Version grows with every status that the loop makes, over all pods, so
+	// that a pod which comes again under its UID goes on from there. It goes on
+	// over a restart of the agent as far as a [Store] remembers it.
 	Version uint64
 	// MayRun is set until every container of the pod was seen stopped. A
 	// sink that others act upon does not show a terminal phase before that,

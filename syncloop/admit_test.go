@@ -1,0 +1,166 @@
+package syncloop_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/syncloop"
+)
+
+// room admits pods as long as so many CPUs are free; those that don't fit get
+// the outcome.
+func room(cpus string, outcome admission.Outcome) func(*syncloop.Config) {
+	return func(c *syncloop.Config) {
+		fit := admission.AdmitFunc(func(_ context.Context, req admission.Request) (admission.Verdict, error) {
+			allocatable := v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpus), v1.ResourcePods: resource.MustParse("1000")}
+			short := admission.Shortages(req.Pod, allocatable, req.Ledger)
+			if len(short) == 0 {
+				return admission.Admitted(), nil
+			}
+			return admission.Verdict{Outcome: outcome, Reason: short[0].Reason(), Message: short[0].Message()}, nil
+		})
+		c.Admission = &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{Name: "fit", Handler: fit}}}
+	}
+}
+
+func cpu(n string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(n)}
+	}
+}
+
+func TestRejectedPod(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("big", cpu("3"))
+		w.add(p)
+		status := w.sink.Status(p.UID)
+		require.Equal(t, v1.PodFailed, status.Phase)
+		require.Equal(t, "OutOfcpu", status.Reason)
+		require.Equal(t, "Pod was rejected: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000", status.Message)
+		require.Equal(t, []string{"Warning OutOfcpu big: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000"}, w.events.All())
+		require.Empty(t, w.listed())
+		u, _ := w.sink.Last(p.UID)
+		require.True(t, u.Finished && !u.MayRun)
+
+		w.remove(p)
+		require.Empty(t, w.Pods())
+		require.Zero(t, w.config.Admission.Ledger.Pods())
+	}, room("2", admission.Reject))
+}
+
+// Rejected pods are never counted.
+func TestRejectedPodTakesNothing_135296(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("big", cpu("3")))
+		w.add(pod("small", cpu("2")))
+		require.Equal(t, v1.PodRunning, w.phase("uid-small"))
+	}, room("2", admission.Reject))
+}
+
+func TestOlderPodsGoFirst(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("young", cpu("2"), created(time.Minute)), pod("old", cpu("2"), created(time.Hour)))
+		require.Equal(t, v1.PodFailed, w.phase("uid-young"))
+		require.Equal(t, v1.PodRunning, w.phase("uid-old"))
+	}, room("2", admission.Reject))
+}
+
+// A pod that is being stopped holds what it took, although its source has
+// forgotten it.
+func TestTerminatingPodHoldsItsRoom_104824(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("old", cpu("2"), stubborn, grace(30))
+		w.add(p)
+		w.remove(p)
+		w.add(pod("new", cpu("2")))
+		require.Equal(t, v1.PodFailed, w.phase("uid-new"))
+	}, room("2", admission.Reject))
+}
+
+func TestRetryLaterWaitsForRoom_128043(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		old := pod("old", cpu("2"), stubborn, grace(3))
+		w.add(old)
+		// Static pods wait too (kubernetes/kubernetes#138391).
+		w.sendFrom("file", podmanager.OpAdd, pod("next", cpu("2"), static))
+		status := w.sink.Status("uid-next")
+		require.Equal(t, v1.PodPending, status.Phase)
+		waiting := condition(status, syncloop.ConditionAdmitted)
+		require.Equal(t, v1.ConditionFalse, waiting.Status)
+		require.Equal(t, "OutOfcpu", waiting.Reason)
+		since := waiting.LastTransitionTime
+		v, _ := w.Pod("uid-next")
+		require.Contains(t, v.Waiting, "OutOfcpu: ")
+		require.Len(t, w.events.With("OutOfcpu"), 1)
+
+		sleep(20 * time.Second)
+		require.Len(t, w.events.With("OutOfcpu"), 1, "asked again, with the same answer")
+		require.Equal(t, since, condition(w.sink.Status("uid-next"), syncloop.ConditionAdmitted).LastTransitionTime)
+
+		w.remove(old)
+		sleep(3 * time.Second)
+		require.Equal(t, v1.PodRunning, w.phase("uid-next"), "room wakes it at once")
+		require.Nil(t, condition(w.sink.Status("uid-next"), syncloop.ConditionAdmitted))
+	}, room("2", admission.Retry))
+}
+
+func TestAdmissionThatCannotJudgeIsAskedAgain(t *testing.T) {
+	broken := true
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("web"))
+		require.Equal(t, v1.PodPending, w.phase("uid-web"))
+		broken = false
+		sleep(16 * time.Second)
+		require.Equal(t, v1.PodRunning, w.phase("uid-web"))
+	}, func(c *syncloop.Config) {
+		c.Admission = &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{Name: "flaky",
+			Handler: admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+				if broken {
+					return admission.Verdict{}, errors.New("no answer")
+				}
+				return admission.Admitted(), nil
+			})}}}
+	})
+}
+
+func TestTerminalPodSkipsAdmission(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("done", cpu("9"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })
+		w.add(p)
+		require.Equal(t, v1.PodSucceeded, w.phase(p.UID))
+		require.Empty(t, w.events.All())
+		require.Zero(t, w.config.Admission.Ledger.Pods())
+	}, room("2", admission.Reject))
+}
+
+func TestLedgerFollowsThePods(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		ledger := w.config.Admission.Ledger
+		job := pod("job", cpu("1"), policy(v1.RestartPolicyNever), running(runtimetest.RunsFor(time.Second, 0)))
+		web := pod("web", cpu("1"))
+		w.add(job, web)
+		require.Equal(t, 2, ledger.Pods())
+		sleep(2 * time.Second)
+		require.Equal(t, 1, ledger.Pods(), "a job that is done takes nothing")
+		w.remove(job, web)
+		require.Zero(t, ledger.Pods())
+	}, room("2", admission.Reject))
+}
+
+func condition(s v1.PodStatus, kind v1.PodConditionType) *v1.PodCondition {
+	for i := range s.Conditions {
+		if s.Conditions[i].Type == kind {
+			return &s.Conditions[i]
+		}
+	}
+	return nil
+}
