@@ -43,9 +43,9 @@ var programs = map[string]Program{
 		fmt.Println("hello from container", cfg.Name)
 		return 0
 	},
-	// flaky fails on its first two runs.
+	// flaky fails on its first run.
 	"flaky": func(_ context.Context, cfg runtime.ContainerConfig) int {
-		if cfg.Attempt < 2 {
+		if cfg.Attempt == 0 {
 			return 1
 		}
 		return 0
