@@ -101,10 +101,19 @@ func (b *Backend) call(ctx context.Context, s *sandbox, req *keeper.Request) err
 		return errNotReady
 	}
 	_, err := keeper.Call(ctx, s.dir, req)
-	if errors.Is(err, keeper.ErrGone) {
+	return translate(err)
+}
+
+// translate gives the errors of a keeper the names that callers know.
+func translate(err error) error {
+	switch {
+	case errors.Is(err, keeper.ErrGone):
 		return errNotReady
+	case errors.Is(err, keeper.ErrUnknown):
+		return runtime.ErrNotFound
+	default:
+		return err
 	}
-	return err
 }
 
 var errNotReady = errors.New("the sandbox is not ready")

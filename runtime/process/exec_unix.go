@@ -43,10 +43,7 @@ func (b *Backend) exec(ctx context.Context, containerID string, command []string
 	}
 	code, err := keeper.Exec(ctx, s.dir, containerID, command, pipes.theirs)
 	pipes.finish()
-	if errors.Is(err, keeper.ErrGone) {
-		err = errNotReady
-	}
-	return code, err
+	return code, translate(err)
 }
 
 // execStreams are the pipes to a command, or the null device where there is

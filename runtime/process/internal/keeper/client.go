@@ -17,6 +17,9 @@ import (
 // ErrGone is returned by calls to a keeper that does not live any more.
 var ErrGone = errors.New("the keeper of the sandbox is gone")
 
+// ErrUnknown is returned by calls about a container that the keeper has not.
+var ErrUnknown = errors.New("the container is unknown to the keeper")
+
 // killWait bounds how long a command that is being killed is waited for.
 const killWait = 10 * time.Second
 
@@ -141,6 +144,9 @@ func exchange(conn *net.UnixConn, req *Request, files []*os.File) (*Response, er
 	if _, err := receive(conn, &resp); err != nil {
 		return nil, err
 	}
+	if resp.NotFound {
+		return nil, ErrUnknown
+	}
 	if resp.Error != "" {
 		return nil, RemoteError(resp.Error)
 	}
@@ -152,7 +158,7 @@ func exchange(conn *net.UnixConn, req *Request, files []*os.File) (*Response, er
 // still do so for a moment.
 func confirmGone(ctx context.Context, dir string, err error) error {
 	var remote RemoteError
-	if err == nil || errors.As(err, &remote) {
+	if err == nil || errors.As(err, &remote) || errors.Is(err, ErrUnknown) {
 		return err
 	}
 	again := time.NewTicker(2 * time.Millisecond)

@@ -22,7 +22,10 @@ type execution struct {
 
 // exec starts a command in a running container.
 func (k *keeper) exec(c *container, argv []string, files []*os.File) (*execution, error) {
-	if c == nil || c.phase != phaseRunning {
+	if c == nil {
+		return nil, ErrUnknown
+	}
+	if c.phase != phaseRunning {
 		return nil, fmt.Errorf("the container is not running")
 	}
 	if len(argv) == 0 || len(files) != 3 {

@@ -100,6 +100,7 @@ type Request struct {
 // Response answers a Request.
 type Response struct {
 	Error      string      `json:",omitempty"`
+	NotFound   bool        `json:",omitempty"` // the Error is that there is no such container
 	Sandbox    *Sandbox    `json:",omitempty"`
 	Containers []Container `json:",omitempty"`
 	ExitCode   int         `json:",omitempty"`

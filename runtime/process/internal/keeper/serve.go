@@ -3,6 +3,7 @@
 package keeper
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -42,7 +43,7 @@ func (k *keeper) serve(conn *net.UnixConn) {
 	default:
 		var resp Response
 		if err := k.answer(req, &resp); err != nil {
-			resp.Error = err.Error()
+			resp.fail(err)
 		}
 		_ = send(conn, &resp)
 	}
@@ -61,7 +62,7 @@ func (k *keeper) answer(req Request, resp *Response) (err error) {
 			if c := k.containers[req.ID]; c != nil {
 				err = k.start(c)
 			} else {
-				err = errUnknown(req.ID)
+				err = ErrUnknown
 			}
 		})
 	case OpStop:
@@ -79,7 +80,9 @@ func (k *keeper) answer(req Request, resp *Response) (err error) {
 	return err
 }
 
-func errUnknown(id string) error { return fmt.Errorf("container %s is unknown", id) }
+func (r *Response) fail(err error) {
+	r.Error, r.NotFound = err.Error(), errors.Is(err, ErrUnknown)
+}
 
 func (k *keeper) list(resp *Response) {
 	resp.Sandbox, resp.Closing = k.sandbox, k.closing
@@ -144,7 +147,9 @@ func (k *keeper) serveExec(conn *net.UnixConn, req Request, files []*os.File) {
 	k.do(func() { e, err = k.exec(k.containers[req.ID], req.Argv, files) })
 	closeAll(files) // the command has its own
 	if err != nil {
-		_ = send(conn, &Response{Error: err.Error()})
+		var resp Response
+		resp.fail(err)
+		_ = send(conn, &resp)
 		return
 	}
 	select {
