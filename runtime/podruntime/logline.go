@@ -25,7 +25,8 @@ type lineHeader struct {
 	partial bool
 }
 
-// maxHeader is longer than any header that parses.
+// maxHeader is the most that a header may take: it is found in the beginning of a
+// line, however long that is.
 const maxHeader = 128
 
 // parseLine takes the header off a line, or off the beginning of a long one.
@@ -50,7 +51,7 @@ func parseLine(line []byte) (lineHeader, []byte, bool) {
 		text = rest[len(tags):]
 	}
 	tag, _, _ := bytes.Cut(tags, []byte{':'})
-	if string(tag) != "F" && string(tag) != "P" {
+	if string(tag) != "F" && string(tag) != "P" || len(line)-len(text) > maxHeader {
 		return lineHeader{}, nil, false
 	}
 	return lineHeader{time: t, stamp: stamp, partial: string(tag) == "P"}, text, true
@@ -99,7 +100,9 @@ func (r *lineReader) fill() error {
 		r.take(part, err == nil)
 		return nil
 	case len(part) > 0 && errors.Is(err, io.EOF):
-		r.keep(part)
+		if r.keep(part); len(r.out) > 0 {
+			return nil
+		}
 	}
 	return err
 }

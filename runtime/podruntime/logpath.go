@@ -33,23 +33,26 @@ func (l layout) restartsByLogs(ref runtime.PodRef, container string) int32 {
 	return next
 }
 
-// removeLogs removes a log with all that was rotated away from it. Only files
-// under the root are touched, wherever the path says the log is.
-func (l layout) removeLogs(path string) error {
-	rel, err := filepath.Rel(l.logsDir(), path)
-	if err != nil || !filepath.IsLocal(rel) {
-		return nil
+// removeTraces removes what an instance of a container left on disk: its log,
+// with all that was rotated away from it, and its termination message.
+func (l layout) removeTraces(ref runtime.PodRef, container string, attempt uint32) error {
+	if err := element("container", container); err != nil {
+		return err
 	}
-	entries, err := readDir(filepath.Dir(path))
+	dir := l.containerLogDir(ref, container)
+	entries, err := readDir(dir)
 	if err != nil {
 		return err
 	}
-	base := filepath.Base(path)
+	paths := []string{filepath.Join(l.messageDir(ref.UID, container), messageName(attempt))}
 	for _, e := range entries {
-		if e.Name() == base || strings.HasPrefix(e.Name(), base+".") {
-			if err := os.Remove(filepath.Join(filepath.Dir(path), e.Name())); err != nil && !os.IsNotExist(err) {
-				return err
-			}
+		if log := logName(attempt); e.Name() == log || strings.HasPrefix(e.Name(), log+".") {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	for _, path := range paths {
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			return err
 		}
 	}
 	return nil

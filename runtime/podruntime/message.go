@@ -35,7 +35,7 @@ func (l layout) makeMessage(uid types.UID, c *v1.Container, attempt uint32) ([]r
 		return nil, nil
 	}
 	dir := l.messageDir(uid, c.Name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := l.makeDir(dir); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, messageName(attempt))
@@ -48,18 +48,6 @@ func (l layout) makeMessage(uid types.UID, c *v1.Container, attempt uint32) ([]r
 		return nil, err
 	}
 	return []runtime.Mount{{Name: messageMount, HostPath: path, ContainerPath: c.TerminationMessagePath}}, nil
-}
-
-// removeMessage removes the termination message of an instance.
-func (l layout) removeMessage(uid types.UID, container string, attempt uint32) error {
-	if err := element("container", container); err != nil {
-		return err
-	}
-	err := os.Remove(filepath.Join(l.messageDir(uid, container), messageName(attempt)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // exitMessage is the message of an instance that exited: the backend's own,

@@ -110,6 +110,15 @@ func (l layout) folders() (map[types.UID]runtime.PodRef, error) {
 	return found, nil
 }
 
+// makeDir makes a folder of a pod. The users of containers pass through the folder
+// above, but only who knows a pod's UID finds it.
+func (l layout) makeDir(dir string) error {
+	if err := os.MkdirAll(l.podsDir(), 0o711); err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
 // readDir is os.ReadDir, for which a folder that is missing is empty.
 func readDir(dir string) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(dir)

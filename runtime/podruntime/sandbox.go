@@ -3,6 +3,7 @@ package podruntime
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 
 	v1 "k8s.io/api/core/v1"
@@ -39,7 +40,7 @@ func (p *pass) createSandbox(ctx context.Context, attempt uint32) error {
 		p.sandboxID, err = p.cfg.Backend.CreateSandbox(ctx, cfg)
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	if err != nil {
 		p.warn(p.state, objectOf(p.pod, ""), "FailedCreatePodSandBox", fmt.Sprintf("Failed to create pod sandbox: %v", err))
@@ -64,7 +65,7 @@ func (p *pass) sandboxConfig(attempt uint32) runtime.SandboxConfig {
 		HostNetwork:     p.pod.Spec.HostNetwork,
 		LogDir:          p.layout.podLogDir(p.ref),
 		Labels:          sandboxLabels(p.pod, p.cfg.Owner),
-		Annotations:     p.pod.Annotations,
+		Annotations:     maps.Clone(p.pod.Annotations),
 		SecurityContext: p.pod.Spec.SecurityContext,
 	}
 	if cfg.SecurityContext == nil {

@@ -3,6 +3,7 @@ package podruntime
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -39,7 +40,16 @@ type passage struct {
 }
 
 // errOvertaken ends a SyncPod that a KillPod overtook.
-var errOvertaken = errors.New("the pod is being killed")
+var errOvertaken = fmt.Errorf("the pod is being killed: %w", context.Canceled)
+
+// ended is the error of a context that ended, with its cause.
+func ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
 
 // state returns the state of a pod, which begins with the call.
 func (r *Runtime) state(uid types.UID) *podState {

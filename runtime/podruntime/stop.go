@@ -147,7 +147,7 @@ func awaitStops(ctx context.Context, stops []*stopping) error {
 		case <-s.done:
 			errs = append(errs, s.err)
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ended(ctx)
 		}
 	}
 	return errors.Join(errs...)

@@ -83,7 +83,7 @@ func (p *pass) sync(ctx context.Context) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return ended(ctx)
 	}
 	return nil
 }
@@ -167,10 +167,7 @@ func (p *pass) acted() {
 func (p *pass) stopWhatMust(ctx context.Context, a runtime.Actions) error {
 	if a.KillPod {
 		err := p.stop(ctx, runtime.StopOrder(p.pod, p.req.Status, 0))
-		if len(a.StopSandboxes) > 0 {
-			p.acted()
-		}
-		return errors.Join(err, p.stopSandboxes(ctx, a.StopSandboxes))
+		return errors.Join(err, p.stopOldSandboxes(ctx, a))
 	}
 	var stops []runtime.Stop
 	for _, k := range a.Kill {
@@ -192,6 +189,25 @@ func (p *pass) stopWhatMust(ctx context.Context, a runtime.Actions) error {
 	return nil
 }
 
+// stopOldSandboxes stops the sandboxes of a pod that is done or starts anew. Dead
+// ones are stopped for what they may still hold, but only when a new one wants
+// it: a pod that is done is left alone once its sandboxes are dead.
+func (p *pass) stopOldSandboxes(ctx context.Context, a runtime.Actions) error {
+	ids := a.StopSandboxes
+	if !a.CreateSandbox {
+		ids = nil
+		for i := range p.req.Status.Sandboxes {
+			if s := &p.req.Status.Sandboxes[i]; s.Ready {
+				ids = append(ids, s.ID)
+			}
+		}
+	}
+	if len(ids) > 0 {
+		p.acted()
+	}
+	return p.stopSandboxes(ctx, ids)
+}
+
 // stop stops containers together, each with its own grace; one without a grace
 // gets the least, and no hook.
 func (p *pass) stop(ctx context.Context, stops []runtime.Stop) error {
@@ -210,19 +226,11 @@ func (p *pass) stop(ctx context.Context, stops []runtime.Stop) error {
 // logs.
 func (p *pass) remove(ctx context.Context, a runtime.Actions) error {
 	for _, id := range a.Remove {
-		c, err := p.cfg.Backend.ContainerStatus(ctx, id)
-		if errors.Is(err, runtime.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
 		// First the log: a container whose log is left is tried again.
-		if err := p.layout.removeLogs(c.LogPath); err != nil {
-			return fmt.Errorf("log of container %s: %w", c.Name, err)
-		}
-		if err := p.layout.removeMessage(p.ref.UID, c.Name, c.Attempt); err != nil {
-			return fmt.Errorf("termination message of container %s: %w", c.Name, err)
+		if c := p.instance(id); c != nil {
+			if err := p.layout.removeTraces(p.ref, c.Name, uint32(c.RestartCount)); err != nil {
+				return fmt.Errorf("traces of container %s: %w", c.Name, err)
+			}
 		}
 		if err := p.removeContainer(ctx, id); err != nil {
 			return err
@@ -235,6 +243,16 @@ func (p *pass) remove(ctx context.Context, a runtime.Actions) error {
 		}
 		if err := p.cfg.Backend.RemoveSandbox(ctx, id); err != nil && !errors.Is(err, runtime.ErrNotFound) {
 			return fmt.Errorf("remove sandbox %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// instance returns the container of an ID in the status, or nil.
+func (p *pass) instance(id string) *runtime.ContainerStatus {
+	for i := range p.req.Status.Containers {
+		if c := &p.req.Status.Containers[i]; c.ID == id {
+			return c
 		}
 	}
 	return nil

@@ -91,7 +91,7 @@ func (l layout) makeEmptyDir(pod *v1.Pod, name string) (string, error) {
 	if info, err := os.Lstat(dir); err == nil && info.IsDir() {
 		return dir, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+	if err := l.makeDir(filepath.Dir(dir)); err != nil {
 		return "", err
 	}
 	if err := os.Mkdir(dir, 0o777); err != nil {
