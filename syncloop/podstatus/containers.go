@@ -65,10 +65,12 @@ func (b *builder) containerStatus(e *entry) v1.ContainerStatus {
 	status := b.observedStatus(e.newest)
 	status.Resources = e.spec.Resources.DeepCopy()
 	status.AllocatedResources = e.spec.Resources.Requests.DeepCopy()
+	unknownAsBefore := false
 	if e.old != nil {
 		carryOver(&status, e.old, e.newest.State)
+		unknownAsBefore = e.newest.State == runtime.StateUnknown && e.old.ContainerID == status.ContainerID
 	}
-	if e.previous != nil && e.previous.State == runtime.StateExited {
+	if e.previous != nil && e.previous.State == runtime.StateExited && !unknownAsBefore {
 		status.LastTerminationState.Terminated = b.terminated(e.previous)
 	}
 	return status
@@ -149,7 +151,7 @@ func (b *builder) absentStatus(e *entry) v1.ContainerStatus {
 			Reason:  reasonCompleted,
 			Message: messageForgotten,
 		}}
-	case old != nil && old.State.Running != nil && old.LastTerminationState.Terminated == nil:
+	case old != nil && old.State.Running != nil && (old.LastTerminationState.Terminated == nil || removedForAll(old)):
 		status.LastTerminationState = v1.ContainerState{Terminated: lost(messageVanished)}
 		if b.in.Pod.DeletionTimestamp == nil {
 			status.RestartCount++
@@ -177,9 +179,16 @@ func restartingAll(status, old *v1.ContainerStatus) {
 	status.RestartCount++
 }
 
-// waitsForAll tells whether a container was said to start with all the others.
+// waitsForAll tells whether a container was removed to start with all the others
+// and has not started since, be it because it can't.
 func waitsForAll(old *v1.ContainerStatus) bool {
-	return old.State.Waiting != nil && old.State.Waiting.Reason == reasonRestartingAll
+	return old.State.Waiting != nil && removedForAll(old)
+}
+
+// removedForAll tells whether a container ended last by being removed so.
+func removedForAll(old *v1.ContainerStatus) bool {
+	end := old.LastTerminationState.Terminated
+	return end != nil && end.Reason == reasonRestartingAll
 }
 
 // lost is the end of a container that nobody saw.
@@ -214,10 +223,14 @@ func (b *builder) applyStartFailure(e *entry) {
 	*e.out = status
 }
 
-// wantsStart tells whether the next pass would start the container.
+// wantsStart tells whether the next pass would start the container. A plain init
+// container is through if it ended well, or is gone while regular ones are there.
 func (b *builder) wantsStart(e *entry) bool {
-	if e.kind == plainInit && e.out.State.Terminated != nil && e.out.State.Terminated.ExitCode == 0 {
-		return false
+	if e.kind == plainInit {
+		ended := e.out.State.Terminated
+		if e.newest == nil && b.initialized || ended != nil && ended.ExitCode == 0 {
+			return false
+		}
 	}
 	return runtime.ShouldRestart(b.in.Pod, e.spec, b.in.Observed)
 }
