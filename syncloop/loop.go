@@ -57,6 +57,8 @@ type SyncLoop struct {
 	// yet; strangers what the runtime holds of pods that have no record.
 	past      map[types.UID]*Record
 	strangers map[types.UID]runtime.ListedPod
+	// unlisted are pods that were seen in the runtime since the last list.
+	unlisted map[types.UID]bool
 	// held are updates that came before the runtime was first listed.
 	held   []podmanager.Update
 	listed bool
@@ -88,6 +90,7 @@ func New(cfg Config) (*SyncLoop, error) {
 		heard:     map[string]bool{},
 		past:      map[types.UID]*Record{},
 		strangers: map[types.UID]runtime.ListedPod{},
+		unlisted:  map[types.UID]bool{},
 	}
 	l.alarm.ring = l.inbox.ring
 	l.relister.soon = make(chan struct{}, 1)
@@ -108,6 +111,7 @@ func (l *SyncLoop) Run(ctx context.Context) (sources error) {
 		return ErrRan
 	}
 	l.started = time.Now()
+	l.version = uint64(max(l.started.UnixNano(), 0))
 	ctx, cancel := context.WithCancel(ctx)
 	var background sync.WaitGroup
 	defer func() {

@@ -25,6 +25,8 @@ type listing struct {
 	// that were in the last list.
 	changed []runtime.ListedPod
 	gone    []types.UID
+	// all is the whole list; nobody writes to it.
+	all map[types.UID]runtime.ListedPod
 	// moment before the list was read.
 	moment uint64
 }
@@ -83,11 +85,8 @@ func (l *SyncLoop) relist(ctx context.Context) error {
 			news.gone = append(news.gone, uid)
 		}
 	}
-	first := l.relister.known == nil
-	l.relister.known = known
-	if first || len(news.changed)+len(news.gone) > 0 {
-		l.inbox.post(func() { l.takeListing(ctx, news) })
-	}
+	l.relister.known, news.all = known, known
+	l.inbox.post(func() { l.takeListing(ctx, news) })
 	l.relisted(len(pods), len(news.changed)+len(news.gone), began, nil)
 	return nil
 }
@@ -117,6 +116,7 @@ func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
 			l.lookAt(r, false, news.moment)
 		}
 	}
+	l.checkUnlisted(news)
 	if l.listed {
 		return
 	}
@@ -128,6 +128,22 @@ func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
 	}
 	if l.stopping.active {
 		l.stopAll(l.stopping.opts)
+	}
+}
+
+// checkUnlisted looks at the pods that were seen to have something in the runtime
+// after the list before this one was read: those that it lacks were lost between
+// the two, and no difference of lists shows that.
+func (l *SyncLoop) checkUnlisted(news listing) {
+	for uid := range l.unlisted {
+		r := l.pods[uid]
+		if r != nil && (news.moment <= r.read || news.moment <= r.done) {
+			continue
+		}
+		delete(l.unlisted, uid)
+		if _, ok := news.all[uid]; r != nil && !ok {
+			l.lookAt(r, false, news.moment)
+		}
 	}
 }
 

@@ -197,6 +197,7 @@ func TestStoreThatCannotBeReadStopsNothing(t *testing.T) {
 		w.add(p)
 		w.stop()
 		w.store.BeforeLoad = func(context.Context) error { return errors.New("record uid-web: checksum differs") }
+		w.sink.Restart() // with the records their versions are lost
 		w.start()
 		w.add(p)
 		sleep(time.Minute)

@@ -167,6 +167,9 @@ func (j *job) say(res podstatus.Result) {
 			return
 		}
 		r.observed, r.read = observed, max(r.read, read)
+		if r.listed.UID == "" && len(observed.Containers) > 0 {
+			l.unlisted[r.UID] = true
+		}
 		for _, e := range res.Events {
 			l.event(r.pod, e.Type, e.Reason, e.Message)
 		}
