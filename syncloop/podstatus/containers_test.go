@@ -1,6 +1,7 @@
 package podstatus_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -238,4 +239,16 @@ func TestIllegalTransitionIsRefused(t *testing.T) {
 			require.False(t, r.Changed)
 		})
 	}
+}
+
+// difference: old init statuses are found by name. In the kubelet, ones that are
+// not in the order of the spec make every later status of the pod illegal.
+func TestInitStatusesInAnotherOrder(t *testing.T) {
+	pod := newPod(policy(v1.RestartPolicyNever), withInit, withSidecar)
+	in := input(pod, running("c0"), running("s0"), exited("i0", 0))
+	r := podstatus.Compute(in)
+	slices.Reverse(r.Status.InitContainerStatuses)
+	r = podstatus.Compute(after(r, pod, running("c0"), running("s0"), exited("i0", 0)))
+	require.Nil(t, r.Illegal)
+	require.Equal(t, "i0", r.Status.InitContainerStatuses[0].Name)
 }

@@ -2,6 +2,7 @@ package podstatus_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -18,8 +19,14 @@ import (
 func FuzzCompute(f *testing.F) {
 	f.Add([]byte{})
 	f.Add([]byte{2, 1, 1, 3, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17})
-	f.Add([]byte("a pod with some containers that come and go, and come back, and go again"))
-	f.Add([]byte{0xff, 0xfe, 0xfd, 0x80, 0x7f, 0x40, 0x20, 0x10, 8, 4, 2, 1, 0xff, 0xaa, 0x55, 3, 9, 27, 81, 243})
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		seed := make([]byte, 600)
+		for i := range seed {
+			seed[i] = byte(random.Uint32())
+		}
+		f.Add(seed)
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d := &dice{data: data}
 		pod := d.pod()

@@ -113,9 +113,7 @@ func TestTerminate(t *testing.T) {
 			want: map[string]*v1.ContainerStateTerminated{"s0": lost, "c0": lost}, end: v1.PodFailed,
 		},
 		{
-			name: "static", pod: newPod(func(p *v1.Pod) {
-				p.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
-			}), runs: containers{running("c0")},
+			name: "static", pod: newPod(static), runs: containers{running("c0")},
 			want: map[string]*v1.ContainerStateTerminated{"c0": lost}, end: v1.PodFailed,
 		},
 	}

@@ -33,6 +33,8 @@ func TestPhase(t *testing.T) {
 		{name: "over: ended well although it would restart", pod: newPod(), runs: containers{exited("c0", 0)}, stopped: true, want: v1.PodSucceeded},
 		{name: "over: ended badly although it would restart", pod: newPod(), runs: containers{exited("c0", 143)}, stopped: true, want: v1.PodFailed},
 
+		{name: "over: static, too", pod: newPod(static), runs: containers{exited("c0", 143)}, stopped: true, want: v1.PodFailed},
+
 		{name: "init runs", pod: newPod(withInit), runs: containers{running("i0")}, want: v1.PodPending},
 		{name: "init ended well", pod: newPod(withInit), runs: containers{exited("i0", 0)}, want: v1.PodPending},
 		{name: "init failed, restarts", pod: newPod(withInit), runs: containers{exited("i0", 1)}, want: v1.PodPending},

@@ -10,7 +10,7 @@ import (
 
 // Input is everything that a status is made of. Nothing in it is written to.
 type Input struct {
-	// Pod is the pod as its source gave it.
+	// Pod is the pod as its source gave it; never nil.
 	Pod *v1.Pod
 	// API is the status of the mirror of a static pod, where it has one; nil
 	// stands for Pod.Status. The conditions of others and the readiness of

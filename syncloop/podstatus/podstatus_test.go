@@ -32,6 +32,10 @@ func policy(p v1.RestartPolicy) func(*v1.Pod) {
 	return func(pod *v1.Pod) { pod.Spec.RestartPolicy = p }
 }
 
+func static(pod *v1.Pod) {
+	pod.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+}
+
 func withC1(pod *v1.Pod) {
 	pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: "c1", Image: "img"})
 }
