@@ -12,6 +12,14 @@ import (
 // exactly this size is refused. What YAML aliases expand to counts as well.
 const MaxBytes = 10 << 20
 
+// What a manifest may hold at most: its own size says little about the memory
+// that it takes. Each is far more than the pods of any node need.
+const (
+	maxValues  = 1 << 20
+	maxObjects = 1 << 18
+	maxItems   = 50_000
+)
+
 // Decoder turns manifests into static pods. NodeName is required; it becomes
 // part of every pod's name. A Decoder holds no state and is safe for concurrent
 // use.
@@ -119,8 +127,8 @@ func (m *decoding) finish(pod *v1.Pod) (podmanager.ManifestErrorKind, error) {
 	}
 	setDefaults(pod)
 	m.setStatic(pod, hash)
-	if errs := validatePod(pod); len(errs) > 0 {
-		return podmanager.ManifestValidation, aggregate(errs)
+	if err := validatePod(pod); err != nil {
+		return podmanager.ManifestValidation, err
 	}
 	if m.AllowAPIReferences {
 		return "", nil

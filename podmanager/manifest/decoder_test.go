@@ -85,6 +85,8 @@ func TestSizeLimit(t *testing.T) {
 	require.Len(t, r.Errors, 1)
 	require.Equal(t, podmanager.ManifestRead, r.Errors[0].Kind)
 	require.Len(t, d.Decode(padded(MaxBytes-1), "f").Pods, 1)
+	lines := smallest + strings.Repeat("#\n", (MaxBytes-len(smallest)-1)/2)
+	require.Len(t, d.Decode([]byte(lines), "f").Pods, 1)
 }
 
 // Whatever a manifest holds, it is refused soon and with little memory. The
@@ -101,11 +103,14 @@ func TestHostileManifests(t *testing.T) {
 		{"an alias of itself", "a: &a [*a]\n" + smallest, "contains itself"},
 		{"deep flow sequences", strings.Repeat("[", 1<<20), "depth"},
 		{"deep flow mappings", "a: " + strings.Repeat("{a: ", 1<<20), "depth"},
-		{"deep JSON", `{"a":` + strings.Repeat("[", 1<<20), "depth"},
+		{"deep JSON", `{"a":` + strings.Repeat("[", 1<<19), "depth"},
 		{"binary", "\x7fELF\x02\x01\x01\x00\x00\xff\xfe", ""},
 		{"zeros", strings.Repeat("\x00", 1<<20), ""},
 		{"UTF-16", "\xff\xfea\x00:\x00 \x001\x00", ""},
-		{"very many keys", "a:\n" + strings.Repeat(" - b\n", 1<<20), "kind is missing"},
+		{"very many keys", "a:\n" + strings.Repeat(" - b\n", 1<<20-10), "kind is missing"},
+		{"five million values", "a: [" + strings.Repeat("b,", 5<<20-10) + "]", "too many values"},
+		{"a third of a million objects", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[` + strings.Repeat("{},", 1<<18) + `{}]}}`, "too many"},
+		{"a quarter of a million objects", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[` + strings.Repeat("{},", 1<<18-10) + `{}]}}`, "spec.containers[0].name"},
 		{"a kind of a megabyte", "apiVersion: v1\nkind: " + strings.Repeat("P", 1<<20), "is not known"},
 		{"a name of a megabyte", "apiVersion: v1\nkind: Pod\nmetadata: {name: " + strings.Repeat("P", 1<<20) + "}", "metadata.name"},
 	} {
@@ -116,7 +121,7 @@ func TestHostileManifests(t *testing.T) {
 			r := Decoder{NodeName: "n"}.Decode([]byte(tc.manifest), "f")
 			require.Less(t, time.Since(begin), time.Minute)
 			runtime.ReadMemStats(&after)
-			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(4<<30))
+			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3<<30))
 			require.Len(t, r.Errors, 1)
 			require.ErrorContains(t, r.Errors[0], tc.text)
 			require.Less(t, len(r.Errors[0].Error()), 8<<10)
@@ -216,6 +221,9 @@ func TestBadItemOfAListIsRefusedAlone(t *testing.T) {
 
 func TestListThatIsNone(t *testing.T) {
 	d := Decoder{Source: podmanager.SourceHTTP, NodeName: "n"}
+	long := d.Decode([]byte(podList(strings.Repeat("0, ", maxItems)+"0")), "u")
+	require.Len(t, long.Errors, 1)
+	require.ErrorContains(t, long.Errors[0], "too many items")
 	r := d.Decode([]byte("apiVersion: v1\nkind: PodList\nitems: {a: b}"), "u")
 	require.Equal(t, podmanager.ManifestDecode, r.Errors[0].Kind)
 	require.False(t, r.List)

@@ -141,6 +141,9 @@ func (m *decoding) decodeList(raw []byte) ([]item, error) {
 	if err := utiljson.Unmarshal(raw, &list); err != nil {
 		return nil, err
 	}
+	if len(list.Items) > maxItems {
+		return nil, errItems
+	}
 	items := make([]item, len(list.Items))
 	for i, raw := range list.Items {
 		items[i] = item{raw: raw}

@@ -16,6 +16,9 @@ import (
 var (
 	errTooLarge = fmt.Errorf("the manifest is too large: the limit is %d MiB", MaxBytes>>20)
 	errAliases  = fmt.Errorf("the manifest is too large once its YAML aliases are expanded: the limit is %d MiB", MaxBytes>>20)
+	errValues   = fmt.Errorf("the manifest holds too many values: the limit is %d", maxValues)
+	errObjects  = fmt.Errorf("the manifest holds too many objects: the limit is %d", maxObjects)
+	errItems    = fmt.Errorf("the list has too many items: the limit is %d", maxItems)
 	errNoName   = errors.New("name is needed for the pod")
 )
 
@@ -32,8 +35,11 @@ func toJSON(data []byte) (raw []byte, warnings []string, err error) {
 	if len(data) >= MaxBytes {
 		return nil, nil, errTooLarge
 	}
+	if countValues(data) > maxValues {
+		return nil, nil, errValues
+	}
 	if utilyaml.IsJSONBuffer(data) {
-		return data, nil, nil
+		return data, nil, boundObjects(data)
 	}
 	if err := boundAliases(data); err != nil {
 		return nil, nil, err
@@ -50,7 +56,32 @@ func toJSON(data []byte) (raw []byte, warnings []string, err error) {
 	if furtherDocument(data) {
 		warnings = append(warnings, "only the first of several YAML documents is read")
 	}
-	return raw, warnings, nil
+	return raw, warnings, boundObjects(raw)
+}
+
+// countValues is at least the number of values that a parser would find: each
+// but the first follows a bracket, a comma or a line's end.
+func countValues(data []byte) int {
+	flow := bytes.Count(data, []byte(",")) + bytes.Count(data, []byte("[")) + bytes.Count(data, []byte("{"))
+	lines := bytes.Count(data, []byte("\n"))
+	if flow+lines <= maxValues {
+		return flow + lines
+	}
+	lines = 0
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			lines++
+		}
+	}
+	return flow + lines
+}
+
+// boundObjects bounds objects apart: decoded, even an empty one is large.
+func boundObjects(raw []byte) error {
+	if bytes.Count(raw, []byte("{")) > maxObjects {
+		return errObjects
+	}
+	return nil
 }
 
 // boundAliases refuses aliases that expand to more than MaxBytes. The parser

@@ -13,7 +13,8 @@ const maxErrors = 50
 
 // validatePod applies the rules that the API has for a pod that is created, and
 // the few by which later layers make folders of names. The pod has its defaults.
-func validatePod(pod *v1.Pod) field.ErrorList {
+// The error is the aggregate of a field.ErrorList.
+func validatePod(pod *v1.Pod) error {
 	c := &checker{pod: pod, spec: &pod.Spec}
 	c.metadata()
 	spec := field.NewPath("spec")
@@ -30,25 +31,7 @@ func validatePod(pod *v1.Pod) field.ErrorList {
 	c.podSecurity(spec)
 	c.podResources(spec)
 	c.os(spec)
-	return c.errs
-}
-
-// aggregate makes one error of many, bounded in number and length.
-func aggregate(errs field.ErrorList) error {
-	more := len(errs) - maxErrors
-	if more > 0 {
-		errs = errs[:maxErrors]
-	}
-	for _, err := range errs {
-		if s, ok := err.BadValue.(string); ok {
-			err.BadValue = clip(s)
-		}
-		err.Field = clip(err.Field)
-	}
-	if more > 0 {
-		return fmt.Errorf("%w, and %d more", errs.ToAggregate(), more)
-	}
-	return errs.ToAggregate()
+	return c.err()
 }
 
 // checker gathers what is wrong with one pod. Its methods are the rules, one
@@ -59,10 +42,32 @@ type checker struct {
 	// volumes and claims are the names that containers may refer to.
 	volumes map[string]*v1.VolumeSource
 	claims  map[string]bool
-	errs    field.ErrorList
+	// errs are the first errors, more is how many others there were.
+	errs field.ErrorList
+	more int
 }
 
-func (c *checker) add(errs ...*field.Error) { c.errs = append(c.errs, errs...) }
+func (c *checker) add(errs ...*field.Error) {
+	for _, err := range errs {
+		if len(c.errs) == maxErrors {
+			c.more++
+			continue
+		}
+		if s, ok := err.BadValue.(string); ok {
+			err.BadValue = clip(s)
+		}
+		err.Field = clip(err.Field)
+		c.errs = append(c.errs, err)
+	}
+}
+
+// err makes one error of all, bounded in number and length.
+func (c *checker) err() error {
+	if c.more > 0 {
+		return fmt.Errorf("%w, and %d more", c.errs.ToAggregate(), c.more)
+	}
+	return c.errs.ToAggregate()
+}
 
 func (c *checker) required(path *field.Path, detail string) { c.add(field.Required(path, detail)) }
 
