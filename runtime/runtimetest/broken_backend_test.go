@@ -27,7 +27,7 @@ func TestBrokenBackends(t *testing.T) {
 		{"sandbox-attempt", "makes a second sandbox for an attempt", func(b *fake) runtime.Backend { return &generous{FakeBackend: b} }},
 		{"sandbox-unknown", "has an error of its own for what it does not know", func(b *fake) runtime.Backend { return strange{b} }},
 		{"sandbox-stop-unknown", "has an error for what is gone already", func(b *fake) runtime.Backend { return strict{b} }},
-		{"sandbox-stop-kills", "leaves containers running in a sandbox that was stopped", func(b *fake) runtime.Backend { return &lenient{FakeBackend: b, stopped: map[string]bool{}} }},
+		{"sandbox-stop-kills", "leaves containers running in a sandbox that was stopped", func(b *fake) runtime.Backend { return &lenient{FakeBackend: b} }},
 		{"sandbox-list", "does not look at the filter", func(b *fake) runtime.Backend { return unfiltered{b} }},
 		{"container-attempt", "makes a second container for an attempt", func(b *fake) runtime.Backend { return &generous{FakeBackend: b} }},
 		{"container-unknown", "has an error of its own for what it does not know", func(b *fake) runtime.Backend { return strange{b} }},
@@ -133,17 +133,18 @@ func (b strict) StopContainer(ctx context.Context, id string, grace time.Duratio
 // lenient marks a sandbox as stopped and does nothing else.
 type lenient struct {
 	*runtimetest.FakeBackend
-	stopped map[string]bool
+	stopped sync.Map
 }
 
 func (b *lenient) StopSandbox(_ context.Context, id string) error {
-	b.stopped[id] = true
+	b.stopped.Store(id, true)
 	return nil
 }
 
 func (b *lenient) SandboxStatus(ctx context.Context, id string) (runtime.Sandbox, error) {
 	st, err := b.FakeBackend.SandboxStatus(ctx, id)
-	st.Ready = st.Ready && !b.stopped[id]
+	_, stopped := b.stopped.Load(id)
+	st.Ready = st.Ready && !stopped
 	return st, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,48 +35,48 @@ func TestBrokenRuntimes(t *testing.T) {
 			return st, err
 		}})
 	}
-	sync := func(f func(context.Context, runtime.Runtime, runtime.SyncRequest) (runtime.SyncResult, error)) func(*fake) runtime.Runtime {
+	syncs := func(f func(context.Context, runtime.Runtime, runtime.SyncRequest) (runtime.SyncResult, error)) func(*fake) runtime.Runtime {
 		return with(funcs{SyncPod: f})
 	}
 	tests := []struct {
 		rule, what string
 		broken     func(*fake) runtime.Runtime
 	}{
-		{"sync-idle", "says that it acted in every pass", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+		{"sync-idle", "says that it acted in every pass", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			res.Acted = true
 			return res, err
 		})},
-		{"sync-read-only", "labels the pod that it was given", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+		{"sync-read-only", "labels the pod that it was given", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Pod.Labels["seen"] = "yes"
 			return rt.SyncPod(ctx, req)
 		})},
-		{"sync-init-order", "starts the containers without their init containers", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+		{"sync-init-order", "starts the containers without their init containers", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Pod = req.Pod.DeepCopy()
 			req.Pod.Spec.InitContainers = nil
 			return rt.SyncPod(ctx, req)
 		})},
-		{"sync-start-fails", "keeps the reason to itself", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+		{"sync-start-fails", "keeps the reason to itself", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			for i := range res.Containers {
 				res.Containers[i].Reason = ""
 			}
 			return res, err
 		})},
-		{"sync-cancel", "does not look at its context", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+		{"sync-cancel", "does not look at its context", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			return rt.SyncPod(context.WithoutCancel(ctx), req)
 		})},
-		{"restart-never", "restarts what ended, whatever the policy", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+		{"restart-never", "restarts what ended, whatever the policy", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Pod = req.Pod.DeepCopy()
 			req.Pod.Spec.RestartPolicy = "Always"
 			return rt.SyncPod(ctx, req)
 		})},
-		{"restart-backoff", "does not say when to come back", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+		{"restart-backoff", "does not say when to come back", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			res.RetryAt = time.Time{}
 			return res, err
 		})},
-		{"restart-liveness", "does not look at verdicts", sync(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+		{"restart-liveness", "does not look at verdicts", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Probes = runtime.ProbeVerdicts{}
 			return rt.SyncPod(ctx, req)
 		})},
@@ -103,13 +104,13 @@ func TestBrokenRuntimes(t *testing.T) {
 		})},
 		{"status-observed-at", "does not say when it looked", status(func(st *runtime.PodStatus) { st.ObservedAt = time.Time{} })},
 		{"status-snapshot", "hands out what it keeps", func(rt *fake) runtime.Runtime {
-			kept := map[types.UID]*runtime.PodStatus{}
+			var kept sync.Map
 			return with(funcs{PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
 				st, err := rt.PodStatus(ctx, uid)
-				if k := kept[uid]; k != nil && time.Since(k.ObservedAt) == 0 {
-					return k, err
+				if k, ok := kept.Load(uid); ok && time.Since(k.(*runtime.PodStatus).ObservedAt) == 0 {
+					return k.(*runtime.PodStatus), err
 				}
-				kept[uid] = st
+				kept.Store(uid, st)
 				return st, err
 			}})(rt)
 		}},
@@ -147,12 +148,10 @@ func TestBrokenRuntimes(t *testing.T) {
 			return rt.KillPod(ctx, req)
 		})},
 		{"kill-sooner", "sticks to the first deadline", func(rt *fake) runtime.Runtime {
-			first := map[types.UID]time.Time{}
+			var first sync.Map
 			return kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
-				if d, ok := first[req.Ref.UID]; ok && time.Now().Before(d) {
-					req.Deadline = d
-				}
-				first[req.Ref.UID] = req.Deadline
+				deadline, _ := first.LoadOrStore(req.Ref.UID, req.Deadline)
+				req.Deadline = deadline.(time.Time)
 				return rt.KillPod(ctx, req)
 			})(rt)
 		}},
@@ -165,6 +164,10 @@ func TestBrokenRuntimes(t *testing.T) {
 			}
 			req.Deadline = time.Now()
 			return rt.KillPod(ctx, req)
+		})},
+		{"kill-overtakes", "goes on with a pass that a kill overtook", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			_ = runtimetest.Wait(context.WithoutCancel(ctx), 3*time.Second)
+			return rt.SyncPod(context.WithoutCancel(ctx), req)
 		})},
 		{"kill-sidecar-last", "knows no order", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
 			st, err := rt.PodStatus(ctx, req.Ref.UID)

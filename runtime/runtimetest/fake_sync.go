@@ -70,6 +70,9 @@ func (s *syncing) run(ctx context.Context) error {
 	if err := s.stop(ctx, a); err != nil {
 		return err
 	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if a.CreateSandbox {
 		s.createSandbox(a.Attempt)
 	}

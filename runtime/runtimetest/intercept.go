@@ -40,7 +40,8 @@ type Funcs struct {
 
 // Intercept returns a Runtime that passes calls on to rt as the funcs say. It
 // is a Watcher and a Cleaner if rt is; it always is an Execer, a LogReader and a
-// StatsProvider, which give ErrNotSupported if rt is none.
+// StatsProvider, which give ErrNotSupported if rt is none; and never an
+// ImagePuller.
 func Intercept(rt runtime.Runtime, funcs Funcs) runtime.Runtime {
 	base := &intercepted{rt, funcs}
 	w, watches := rt.(runtime.Watcher)

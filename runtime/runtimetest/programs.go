@@ -1,6 +1,7 @@
 package runtimetest
 
 import (
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,7 +18,7 @@ type Program struct {
 // Programs are the behaviours that the suites ask a host for.
 type Programs struct {
 	// RunsForever runs until it is asked to stop, and ends within a second
-	// then.
+	// then. It is required.
 	RunsForever Program
 	// Other does the same, and has another image.
 	Other Program
@@ -47,7 +48,7 @@ func FakePrograms() Programs {
 		ExitsWith:   func(code int32) Program { return program(ExitsWith(code)) },
 		IgnoresTerm: program(Script{IgnoresTerm: true, Output: "ready\n"}),
 		Prints:      func(text string) Program { return program(Script{Exits: true, Output: text + "\n"}) },
-		CantStart:   program(Script{StartError: fmt.Errorf("scripted start error")}),
+		CantStart:   program(Script{StartError: errors.New("scripted start error")}),
 		ExecPrints: func(text string, code int) []string {
 			return Script{Exits: true, ExitCode: int32(code), Output: text + "\n"}.Command()
 		},
@@ -81,6 +82,14 @@ func ShellPrograms(image string) Programs {
 func (p Program) missing(what string) error {
 	if p.Image == "" && len(p.Command) == 0 {
 		return skip("the host has no program that " + what)
+	}
+	return nil
+}
+
+// check gives an error unless there is what no suite can do without.
+func (p Programs) check() error {
+	if p.RunsForever.missing("") != nil {
+		return errors.New("Programs.RunsForever of the harness is missing")
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ var killRules = []rule[*runtimeCase]{
 	{"kill-later", "KillPod called again with a later deadline changes nothing.", killLater},
 	{"kill-cancel", "When its context ends, KillPod returns soon, with the context's error.", killCancel},
 	{"kill-cancel-goes-on", "Cancelling the context of KillPod ends the wait, not the stopping.", killCancelGoesOn},
+	{"kill-overtakes", "KillPod may overtake a SyncPod whose context was cancelled: nothing of the pod runs when both have returned.", killOvertakes},
 	{"kill-sidecar-last", "A sidecar ends after the containers that it serves.", killSidecarLast},
 }
 
@@ -179,12 +180,43 @@ func killCancelGoesOn(c *runtimeCase) error {
 	return err
 }
 
+func killOvertakes(c *runtimeCase) error {
+	for round := range 5 {
+		pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("a"), c.Programs.RunsForever.container("b"))
+		ctx, cancel := context.WithCancel(c.ctx)
+		defer cancel()
+		st, err := c.PodStatus(c.ctx, pod.UID)
+		if err != nil {
+			return err
+		}
+		sync := async(func() error {
+			_, err := c.SyncPod(ctx, runtime.SyncRequest{Pod: pod, Status: st})
+			return err
+		})
+		select { // cancel it early, on the way, or when it is done
+		case err := <-sync:
+			sync = async(func() error { return err })
+		case <-time.After(time.Duration(round*round) * time.Millisecond):
+		}
+		cancel()
+		kill := async(func() error { return c.KillPod(c.ctx, killRequest(pod, shortGrace)) })
+		if err := c.result("KillPod", kill); err != nil {
+			return err
+		}
+		_ = c.result("SyncPod", sync)
+		if st, err = c.PodStatus(c.ctx, pod.UID); err != nil {
+			return err
+		}
+		if st.Running() {
+			return fmt.Errorf("its containers are %s", describe(st))
+		}
+	}
+	return nil
+}
+
 func killSidecarLast(c *runtimeCase) error {
-	switch {
-	case c.Limits.NoGrace:
+	if c.Limits.NoGrace {
 		return skip("the limit NoGrace makes each stop a kill")
-	case c.Programs.RunsForever.missing("runs") != nil:
-		return c.Programs.RunsForever.missing("runs")
 	}
 	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
 	always := v1.ContainerRestartPolicyAlways

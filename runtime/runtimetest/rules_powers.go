@@ -27,9 +27,6 @@ func runtimeWatch(c *runtimeCase) error {
 	if !ok {
 		return skip("it is no Watcher")
 	}
-	if err := c.Programs.RunsForever.missing("runs"); err != nil {
-		return err
-	}
 	watch := c.watch(w)
 	defer watch.cancel()
 	var pod *v1.Pod

@@ -44,9 +44,6 @@ func (c *runtimeCase) lifeOf(pod *v1.Pod) error {
 }
 
 func runtimeConcurrent(c *runtimeCase) error {
-	if err := c.Programs.RunsForever.missing("runs"); err != nil {
-		return err
-	}
 	const pods = 8
 	var lives []<-chan error
 	for range pods {

@@ -29,9 +29,6 @@ var syncRules = []rule[*runtimeCase]{
 }
 
 func syncStart(c *runtimeCase) error {
-	if err := c.Programs.RunsForever.missing("runs"); err != nil {
-		return err
-	}
 	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("a"), c.Programs.RunsForever.container("b"))
 	res, err := c.sync(pod)
 	if err != nil {
@@ -91,9 +88,6 @@ func syncIdle(c *runtimeCase) error {
 }
 
 func syncReadOnly(c *runtimeCase) error {
-	if err := c.Programs.RunsForever.missing("runs"); err != nil {
-		return err
-	}
 	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
 	for range 3 {
 		st, err := c.PodStatus(c.ctx, pod.UID)
@@ -128,9 +122,6 @@ func copyStatus(st *runtime.PodStatus) *runtime.PodStatus {
 
 func syncInitOrder(c *runtimeCase) error {
 	p, err := c.Programs.exits(0)
-	if err == nil {
-		err = c.Programs.RunsForever.missing("runs")
-	}
 	if err != nil {
 		return err
 	}
@@ -182,9 +173,6 @@ func syncInitFailed(c *runtimeCase) error {
 }
 
 func syncSidecar(c *runtimeCase) error {
-	if err := c.Programs.RunsForever.missing("runs"); err != nil {
-		return err
-	}
 	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
 	always := v1.ContainerRestartPolicyAlways
 	sidecar := c.Programs.RunsForever.container("sidecar")
@@ -247,9 +235,6 @@ func syncDeleting(c *runtimeCase) error {
 }
 
 func syncCancel(c *runtimeCase) error {
-	if err := c.Programs.RunsForever.missing("runs"); err != nil {
-		return err
-	}
 	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
 	st, err := c.PodStatus(c.ctx, pod.UID)
 	if err != nil {

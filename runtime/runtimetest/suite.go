@@ -33,6 +33,7 @@ type RuleError struct {
 	Err error
 }
 
+// Error gives the name of the rule, how it was broken, and its text.
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("%s: %v\n\trule: %s", e.Name, e.Err, e.Text)
 }

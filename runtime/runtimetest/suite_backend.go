@@ -73,7 +73,7 @@ func openBackend(newBackend func(context.Context) (BackendHarness, error)) subje
 			c.ReadLog = os.ReadFile
 		}
 		info, err := h.Backend.Info(b.ctx)
-		if err != nil {
+		if err = errors.Join(err, h.Programs.check()); err != nil {
 			return nil, nil, errors.Join(err, c.finish())
 		}
 		c.limits = info.Limits

@@ -61,6 +61,9 @@ func openRuntime(newRuntime func(context.Context) (RuntimeHarness, error)) subje
 			return nil, nil, err
 		}
 		c := &runtimeCase{bench: b, Runtime: h.Runtime, RuntimeHarness: h}
+		if err := h.Programs.check(); err != nil {
+			return nil, nil, errors.Join(err, c.finish())
+		}
 		return c, c.finish, nil
 	}
 }

@@ -70,3 +70,25 @@ func TestFakeConformsInBubble(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+func TestHarnessNeedsAProgram(t *testing.T) {
+	err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
+		return runtimetest.RuntimeHarness{Runtime: runtimetest.NewFake(runtimetest.FakeConfig{})}, nil
+	}, runtimetest.Options{Only: func(rule string) bool { return rule == "kill" }})
+	require.ErrorContains(t, err, "Programs.RunsForever of the harness is missing")
+	require.Equal(t, []string{"kill"}, runtimetest.BrokenRules(err))
+}
+
+// What a host has no program for is skipped, with a line that says so.
+func TestMissingProgramsSkipRules(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		skipped := 0
+		err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
+			h := fakeHarness(func(f *runtimetest.Fake) runtime.Runtime { return runtimetest.Bare(f) })
+			h.Programs = runtimetest.Programs{RunsForever: h.Programs.RunsForever}
+			return h, nil
+		}, runtimetest.Options{Logf: func(format string, args ...any) { skipped++ }})
+		require.NoError(t, err)
+		require.Greater(t, skipped, 15)
+	})
+}
