@@ -1,0 +1,10 @@
+// Package podmanagertest has what tests of pod sources need: [Source], a source
+// that says what it is told to; [MirrorClient], an API that holds mirror pods;
+// and [SourceSuite], the rules that each [podmanager.PodSource] keeps.
+//
+//	func TestMySource(t *testing.T) {
+//		podmanagertest.TestSource(t, podmanagertest.SourceSuite{
+//			Open: func() (podmanagertest.World, error) { return newMyWorld() },
+//		})
+//	}
+package podmanagertest

@@ -1,0 +1,134 @@
+package podmanagertest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/podmanager"
+)
+
+// World is what a source reads: a folder, a server, a channel. The suite writes
+// to it and watches what the source says.
+type World interface {
+	// Source returns a source of this world. The suite may ask for another one
+	// when the Run of the last has ended.
+	Source() podmanager.PodSource
+	// Write makes these the pods of the world, and no others. The source may
+	// give them names and UIDs of its own, but keeps their labels.
+	Write(pods []*v1.Pod) error
+}
+
+// Breaker is a World that can become unreadable.
+type Breaker interface {
+	Break() error
+	Mend() error
+}
+
+// Spoiler is a World with one manifest a pod. Spoil turns that of the pod with
+// this name into one that must be refused; the next Write mends it.
+type Spoiler interface {
+	Spoil(name string) error
+}
+
+// SourceSuite is the rules that each source keeps.
+type SourceSuite struct {
+	// Open makes a new, empty world for each rule. Required. A world that is an
+	// io.Closer is closed in the end.
+	Open func() (World, error)
+	// Timeout is how long a source may take to do what it must; 30 s by default.
+	Timeout time.Duration
+}
+
+// Violation is a rule that a source broke.
+type Violation struct {
+	Rule string // its name
+	Text string // what it demands
+	Err  error  // what happened instead
+}
+
+func (v *Violation) Error() string {
+	return fmt.Sprintf("rule %s: %s\n\t%v", v.Rule, v.Text, v.Err)
+}
+
+func (v *Violation) Unwrap() error { return v.Err }
+
+// errSkip is the answer of a rule that the world does not allow to be checked.
+var errSkip = errors.New("the world can't do what this rule needs")
+
+type rule struct {
+	name, text string
+	check      func(*visit) error
+}
+
+// TestSource checks each rule in a subtest. One that the world does not allow
+// to be checked is skipped.
+func TestSource(t *testing.T, suite SourceSuite) {
+	t.Helper()
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			switch err := suite.check(r); {
+			case errors.Is(err, errSkip):
+				t.Skipf("%s: %v", r.text, err)
+			case err != nil:
+				t.Fatal(err)
+			}
+			t.Log(r.text)
+		})
+	}
+}
+
+// Check checks all rules, and returns the violations, joined.
+func (s SourceSuite) Check() error {
+	var broken []error
+	for _, r := range rules {
+		if err := s.check(r); err != nil && !errors.Is(err, errSkip) {
+			broken = append(broken, err)
+		}
+	}
+	return errors.Join(broken...)
+}
+
+func (s SourceSuite) check(r rule) error {
+	world, err := s.Open()
+	if err != nil {
+		return fmt.Errorf("open a world: %w", err)
+	}
+	if closer, ok := world.(interface{ Close() error }); ok {
+		defer closer.Close()
+	}
+	v := &visit{world: world, timeout: s.Timeout}
+	if v.timeout <= 0 {
+		v.timeout = 30 * time.Second
+	}
+	err = errors.Join(r.check(v), v.stop())
+	if err == nil || errors.Is(err, errSkip) {
+		return err
+	}
+	return &Violation{Rule: r.name, Text: r.text, Err: err}
+}
+
+// Labels by which the suite knows its pods again.
+const (
+	labelName    = "podmanagertest/name"
+	labelVersion = "podmanagertest/version"
+)
+
+// suitePod is a pod that all sources accept.
+func suitePod(name, version string) *v1.Pod {
+	return &v1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      name,
+			Namespace: "default",
+			UID:       types.UID("uid-" + name),
+			Labels:    map[string]string{labelName: name, labelVersion: version},
+		},
+		Spec: v1.PodSpec{Containers: []v1.Container{{Name: "main", Image: "busybox:1.36"}}},
+	}
+}
