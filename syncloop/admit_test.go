@@ -3,6 +3,7 @@ package syncloop_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func TestRejectedPod(t *testing.T) {
 
 		w.remove(p)
 		require.Empty(t, w.Pods())
-		require.Zero(t, w.config.Admission.Ledger.Pods())
+		require.Zero(t, w.entered())
 	}, room("2", admission.Reject))
 }
 
@@ -114,17 +115,18 @@ func TestRetryLaterWaitsForRoom_128043(t *testing.T) {
 }
 
 func TestAdmissionThatCannotJudgeIsAskedAgain(t *testing.T) {
-	broken := true
+	var broken atomic.Bool
+	broken.Store(true)
 	inBubble(t, func(t *testing.T, w *world) {
 		w.add(pod("web"))
 		require.Equal(t, v1.PodPending, w.phase("uid-web"))
-		broken = false
+		broken.Store(false)
 		sleep(16 * time.Second)
 		require.Equal(t, v1.PodRunning, w.phase("uid-web"))
 	}, func(c *syncloop.Config) {
 		c.Admission = &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{Name: "flaky",
 			Handler: admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
-				if broken {
+				if broken.Load() {
 					return admission.Verdict{}, errors.New("no answer")
 				}
 				return admission.Admitted(), nil
@@ -138,21 +140,20 @@ func TestTerminalPodSkipsAdmission(t *testing.T) {
 		w.add(p)
 		require.Equal(t, v1.PodSucceeded, w.phase(p.UID))
 		require.Empty(t, w.events.All())
-		require.Zero(t, w.config.Admission.Ledger.Pods())
+		require.Zero(t, w.entered())
 	}, room("2", admission.Reject))
 }
 
 func TestLedgerFollowsThePods(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		ledger := w.config.Admission.Ledger
 		job := pod("job", cpu("1"), policy(v1.RestartPolicyNever), running(runtimetest.RunsFor(time.Second, 0)))
 		web := pod("web", cpu("1"))
 		w.add(job, web)
-		require.Equal(t, 2, ledger.Pods())
+		require.Equal(t, 2, w.entered())
 		sleep(2 * time.Second)
-		require.Equal(t, 1, ledger.Pods(), "a job that is done takes nothing")
+		require.Equal(t, 1, w.entered(), "a job that is done takes nothing")
 		w.remove(job, web)
-		require.Zero(t, ledger.Pods())
+		require.Zero(t, w.entered())
 	}, room("2", admission.Reject))
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,7 +26,7 @@ func faulty(f func() runtimetest.Funcs) func(*syncloop.Config) {
 }
 
 func TestFailedSyncIsTriedAgainAfterTenSeconds(t *testing.T) {
-	tries := 0
+	var tries atomic.Int64
 	inBubble(t, func(t *testing.T, w *world) {
 		w.add(pod("web"), pod("other"))
 		v, _ := w.Pod("uid-web")
@@ -34,13 +35,12 @@ func TestFailedSyncIsTriedAgainAfterTenSeconds(t *testing.T) {
 		require.Equal(t, v1.PodRunning, w.phase("uid-other"), "others run on")
 		sleep(15 * time.Second)
 		require.Equal(t, v1.PodRunning, w.phase("uid-web"))
-		require.Equal(t, 1, tries)
+		require.EqualValues(t, 1, tries.Load())
 		v, _ = w.Pod("uid-web")
 		require.NoError(t, v.LastError)
 	}, faulty(func() runtimetest.Funcs {
 		return runtimetest.Funcs{SyncPod: func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
-			if req.Pod.Name == "web" && tries == 0 {
-				tries++
+			if req.Pod.Name == "web" && tries.CompareAndSwap(0, 1) {
 				return runtime.SyncResult{}, errors.New("no such network")
 			}
 			return rt.SyncPod(ctx, req)
@@ -50,22 +50,22 @@ func TestFailedSyncIsTriedAgainAfterTenSeconds(t *testing.T) {
 
 // The kubelet drops its last good status, and the addresses in it.
 func TestStatusThatCannotBeReadLeavesTheLastOne(t *testing.T) {
-	broken := false
+	var broken atomic.Bool
 	inBubble(t, func(t *testing.T, w *world) {
 		p := pod("web")
 		w.add(p)
 		before := w.sink.Status(p.UID)
 		require.NotEmpty(t, before.PodIP)
-		broken = true
+		broken.Store(true)
 		w.send(podmanager.OpUpdate, p.DeepCopy())
 		require.Len(t, w.events.With("Warning FailedSync web: error determining status: injected"), 1)
 		require.Equal(t, before, w.sink.Status(p.UID))
-		broken = false
+		broken.Store(false)
 		sleep(time.Minute)
 		require.Equal(t, before, w.sink.Status(p.UID))
 	}, faulty(func() runtimetest.Funcs {
 		return runtimetest.Funcs{PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
-			if broken {
+			if broken.Load() {
 				return nil, runtimetest.ErrInjected
 			}
 			return rt.PodStatus(ctx, uid)
@@ -147,22 +147,23 @@ func TestWithoutWatcherTheRelistSeesAnExit(t *testing.T) {
 }
 
 func TestRuntimeThatCannotBeListedAtFirst(t *testing.T) {
-	down := true
+	var down atomic.Bool
+	down.Store(true)
 	inBubble(t, func(t *testing.T, w *world) {
 		w.add(pod("web"))
 		sleep(30 * time.Second)
 		require.Empty(t, w.Pods(), "nobody knows yet what runs")
-		down = false
+		down.Store(false)
 		sleep(6 * time.Second)
 		require.Equal(t, v1.PodRunning, w.phase("uid-web"))
-		down = true
+		down.Store(true)
 		w.add(pod("next"))
 		require.Equal(t, v1.PodRunning, w.phase("uid-next"), "later failures stop nothing")
 		sleep(time.Hour)
 		require.Equal(t, v1.PodRunning, w.phase("uid-web"))
 	}, faulty(func() runtimetest.Funcs {
 		return runtimetest.Funcs{ListPods: func(ctx context.Context, rt runtime.Runtime) ([]runtime.ListedPod, error) {
-			if down {
+			if down.Load() {
 				return nil, runtimetest.ErrInjected
 			}
 			return rt.ListPods(ctx)
@@ -171,14 +172,14 @@ func TestRuntimeThatCannotBeListedAtFirst(t *testing.T) {
 }
 
 func TestRuntimeThatNeverRestsDoesNotDriveTheAgentInCircles(t *testing.T) {
-	calls := 0
+	var calls atomic.Int64
 	inBubble(t, func(t *testing.T, w *world) {
 		w.add(pod("busy"))
 		sleep(10 * time.Second)
-		require.Less(t, calls, 150)
+		require.Less(t, calls.Load(), int64(150))
 	}, faulty(func() runtimetest.Funcs {
 		return runtimetest.Funcs{SyncPod: func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
-			calls++
+			calls.Add(1)
 			return runtime.SyncResult{Acted: true, RetryAt: time.Now().Add(-time.Hour)}, nil
 		}}
 	}))
@@ -208,7 +209,7 @@ func TestFloodOfHintsAndUpdates(t *testing.T) {
 }
 
 func TestWatchThatBreaksIsBegunAnew(t *testing.T) {
-	watches := 0
+	var watches atomic.Int64
 	inBubble(t, func(t *testing.T, w *world) {
 		p := pod("web")
 		w.add(p)
@@ -216,10 +217,10 @@ func TestWatchThatBreaksIsBegunAnew(t *testing.T) {
 		require.NoError(t, w.fake.Exit(p.UID, "c", 1))
 		sleep(time.Second)
 		require.EqualValues(t, 1, w.sink.Status(p.UID).ContainerStatuses[0].RestartCount)
-		require.Equal(t, 4, watches)
+		require.EqualValues(t, 4, watches.Load())
 	}, faulty(func() runtimetest.Funcs {
 		return runtimetest.Funcs{Watch: func(ctx context.Context, rt runtime.Watcher, n func(types.UID)) error {
-			if watches++; watches < 4 {
+			if watches.Add(1) < 4 {
 				return errors.New("stream reset")
 			}
 			return rt.Watch(ctx, n)
@@ -256,10 +257,11 @@ func TestSlowSinkHoldsUpNothingAndGetsTheNewest(t *testing.T) {
 }
 
 func TestRefusingSinkIsAskedAgainWithBackoff(t *testing.T) {
-	refuse := true
+	var refuse atomic.Bool
+	refuse.Store(true)
 	inBubble(t, func(t *testing.T, w *world) {
 		w.sink.Before = func(_ context.Context, u syncloop.StatusUpdate) error {
-			if refuse && u.Pod.Name == "web" {
+			if refuse.Load() && u.Pod.Name == "web" {
 				return errors.New("too many requests")
 			}
 			return nil
@@ -268,11 +270,11 @@ func TestRefusingSinkIsAskedAgainWithBackoff(t *testing.T) {
 		require.Equal(t, v1.PodRunning, w.phase("uid-other"))
 		sleep(time.Minute)
 		require.Less(t, w.sink.Calls(), 12)
-		refuse = false
+		refuse.Store(false)
 		sleep(30 * time.Second)
 		require.Equal(t, v1.PodRunning, w.phase("uid-web"))
 
-		refuse = true
+		refuse.Store(true)
 		w.remove(pod("web"))
 		sleep(time.Minute)
 		calls := w.sink.Calls()

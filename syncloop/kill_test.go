@@ -2,6 +2,7 @@ package syncloop_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,7 +149,8 @@ func TestKillThatTakesTooLongIsSaid(t *testing.T) {
 }
 
 func TestRuntimeThatKillsInNameOnly(t *testing.T) {
-	lies := 2
+	var lies atomic.Int64
+	lies.Store(2)
 	inBubble(t, func(t *testing.T, w *world) {
 		p := pod("zombie")
 		w.add(p)
@@ -163,7 +165,7 @@ func TestRuntimeThatKillsInNameOnly(t *testing.T) {
 	}, func(c *syncloop.Config) {
 		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
 			KillPod: func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
-				if lies--; lies >= 0 {
+				if lies.Add(-1) >= 0 {
 					return nil
 				}
 				return rt.KillPod(ctx, req)

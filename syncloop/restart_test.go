@@ -3,6 +3,7 @@ package syncloop_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func TestRestartAdoptsWhatRuns_123971(t *testing.T) {
 			sleep(time.Minute)
 			require.Equal(t, before.Containers, w.observed(p.UID).Containers)
 			require.Equal(t, v1.PodRunning, w.phase(p.UID))
-			require.Equal(t, 1, w.config.Admission.Ledger.Pods())
+			require.Equal(t, 1, w.entered())
 		}, room("2", admission.Reject))
 	}
 }
@@ -166,11 +167,12 @@ func TestRemoveBeforeOtherSourcesAreSeen_15195(t *testing.T) {
 }
 
 func TestStoreThatFailsLosesNothing(t *testing.T) {
-	full := true
+	var full atomic.Bool
+	full.Store(true)
 	inWorld(t, func(t *testing.T, w *world) {
 		w.stop()
 		w.store.BeforeCommit = func(_ context.Context, _ syncloop.Batch) error {
-			if full {
+			if full.Load() {
 				return errors.New("no space left on device")
 			}
 			return nil
@@ -182,7 +184,7 @@ func TestStoreThatFailsLosesNothing(t *testing.T) {
 		require.Equal(t, v1.PodSucceeded, w.phase(job.UID), "a status does not wait for ever")
 		records, _ := w.store.Len()
 		require.Zero(t, records)
-		full = false
+		full.Store(false)
 		sleep(10 * time.Second)
 		r, ok := w.store.Record(job.UID)
 		require.True(t, ok)

@@ -123,6 +123,16 @@ func (w *world) listed() (uids []types.UID) {
 	return uids
 }
 
+// entered is how many pods are in the ledger. The loop owns that: an update
+// without pods hands it back.
+func (w *world) entered() int {
+	w.t.Helper()
+	synctest.Wait()
+	n := w.config.Admission.Ledger.Pods()
+	w.add()
+	return n
+}
+
 func (w *world) phase(uid types.UID) v1.PodPhase { return w.sink.Status(uid).Phase }
 
 // sleep lets time pass.
