@@ -49,9 +49,14 @@ func successAfterFailure(in *podstatus.Input, _ *v1.PodStatus) *v1.PodStatus {
 	if in.Previous == nil || !podstatus.Terminal(in.Previous.Phase) || podstatus.Terminal(in.Pod.Status.Phase) {
 		return nil
 	}
-	in.Previous = in.Previous.DeepCopy()
-	in.Previous.Phase = ""
-	as, _ := compute(*in)
+	open := *in
+	open.Previous = in.Previous.DeepCopy()
+	open.Previous.Phase = ""
+	as, _ := compute(open)
+	if !podstatus.Terminal(as.Phase) || as.Phase == in.Previous.Phase {
+		return nil
+	}
+	*in = open
 	return as
 }
 

@@ -304,6 +304,8 @@ func undated(status *v1.PodStatus) *v1.PodStatus {
 	return s
 }
 
+// replayQOS compares the classes; what else is in this recording is not asked of
+// this package.
 func replayQOS(t *testing.T, line []byte) outcome {
 	type answer struct {
 		Computed v1.PodQOSClass `json:"computed"`
