@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -25,6 +26,7 @@ type Backend struct {
 	lock     *os.File
 	problems []error
 	procs    procCache
+	patience time.Duration // how long a keeper may take to answer
 
 	mu        sync.Mutex // never held over a call
 	sandboxes map[string]*sandbox
@@ -56,7 +58,7 @@ func New(cfg Config) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{
-		cfg: cfg, agent: Self(),
+		cfg: cfg, agent: Self(), patience: lookTimeout,
 		sandboxes: map[string]*sandbox{},
 		byPod:     map[types.UID]map[string]*sandbox{},
 		attempts:  map[attempt]struct{}{},

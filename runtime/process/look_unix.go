@@ -40,7 +40,7 @@ func (b *Backend) look(ctx context.Context, s *sandbox) (look, error) {
 	if s.isGone() {
 		return s.remember(), nil
 	}
-	asked, cancel := context.WithTimeout(ctx, lookTimeout)
+	asked, cancel := context.WithTimeout(ctx, b.patience)
 	defer cancel()
 	resp, err := keeper.Call(asked, s.dir, &keeper.Request{Op: keeper.OpList})
 	switch {

@@ -1,0 +1,145 @@
+//go:build linux
+
+package process_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/process"
+)
+
+// startPods starts pods with one container each, eight at a time.
+func startPods(b *testing.B, n *node, pods int) []string {
+	b.Helper()
+	ids := make([]string, pods)
+	free := make(chan struct{}, 8)
+	var all sync.WaitGroup
+	for i := range pods {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			id, err := n.CreateSandbox(b.Context(), runtime.SandboxConfig{
+				PodRef: runtime.PodRef{UID: types.UID(fmt.Sprint("uid-", i)), Namespace: "default", Name: fmt.Sprint("pod-", i)},
+			})
+			if err == nil {
+				ids[i], err = n.CreateContainer(b.Context(), id, n.config(fmt.Sprint("c", i), "exec sleep 1000000"))
+			}
+			if err == nil {
+				err = n.StartContainer(b.Context(), ids[i])
+			}
+			if err != nil {
+				b.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	return ids
+}
+
+// BenchmarkStart starts pods until all of them run.
+func BenchmarkStart(b *testing.B) {
+	for _, pods := range []int{1, 100} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				b.StopTimer()
+				n := &node{t: b, root: b.TempDir() + "/root", logs: b.TempDir()}
+				n.open()
+				b.StartTimer()
+				startPods(b, n, pods)
+				b.StopTimer()
+				n.clear()
+				b.StartTimer()
+			}
+		})
+	}
+}
+
+// BenchmarkIdle has 100 pods that run and are watched, and measures what the
+// keepers and the backend use meanwhile: CPU as a part of a core, memory as the
+// proportional share (PSS) of a keeper.
+func BenchmarkIdle(b *testing.B) {
+	const pods, span = 100, 5 * time.Second
+	n := &node{t: b, root: b.TempDir() + "/root", logs: b.TempDir()}
+	n.open()
+	defer n.clear()
+	startPods(b, n, pods)
+	go func() { _ = n.Watch(b.Context(), func(types.UID) {}) }()
+	var cpu, elapsed time.Duration
+	for b.Loop() {
+		before := cpuOf(b)
+		<-time.After(span)
+		cpu += cpuOf(b) - before
+		elapsed += span
+	}
+	b.ReportMetric(100*cpu.Seconds()/elapsed.Seconds(), "%core")
+	b.ReportMetric(keeperPSS(b)/pods, "KiB/keeper")
+}
+
+// cpuOf is the CPU time of this process and of all keepers.
+func cpuOf(b *testing.B) time.Duration {
+	var sum time.Duration
+	pids := []string{"self"}
+	for _, k := range keepers() {
+		pid, _, _ := strings.Cut(k, " ")
+		pids = append(pids, pid)
+	}
+	for _, pid := range pids {
+		threads, _ := filepath.Glob("/proc/" + pid + "/task/*/schedstat")
+		for _, thread := range threads {
+			data, err := os.ReadFile(thread)
+			require.NoError(b, err)
+			ns, err := strconv.ParseInt(strings.Fields(string(data))[0], 10, 64)
+			require.NoError(b, err)
+			sum += time.Duration(ns)
+		}
+	}
+	return sum
+}
+
+func keeperPSS(b *testing.B) (kib float64) {
+	for _, k := range keepers() {
+		pid, _, _ := strings.Cut(k, " ")
+		data, err := os.ReadFile("/proc/" + pid + "/smaps_rollup")
+		require.NoError(b, err)
+		for line := range bytes.Lines(data) {
+			if fields := strings.Fields(string(line)); fields[0] == "Pss:" {
+				n, _ := strconv.ParseFloat(fields[1], 64)
+				kib += n
+			}
+		}
+	}
+	return kib
+}
+
+// BenchmarkLook reads the status of one pod of many.
+func BenchmarkLook(b *testing.B) {
+	for _, pods := range []int{1, 100} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			n := &node{t: b, root: b.TempDir() + "/root", logs: b.TempDir()}
+			n.open()
+			defer n.clear()
+			startPods(b, n, pods)
+			b.ReportAllocs()
+			for b.Loop() {
+				list, err := n.ListContainers(b.Context(), runtime.Filter{PodUID: "uid-0"})
+				require.NoError(b, err)
+				require.Len(b, list, 1)
+			}
+		})
+	}
+}
+
+var _ runtime.Backend = (*process.Backend)(nil)
