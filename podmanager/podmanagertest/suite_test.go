@@ -245,6 +245,7 @@ func TestSuiteFindsBrokenSources(t *testing.T) {
 				var violation *podmanagertest.Violation
 				require.ErrorAs(t, err, &violation)
 				require.ErrorContains(t, err, "rule "+c.rule+": ")
+				<-time.After(time.Second) // what goes on after Run ends by then
 			})
 		})
 	}
