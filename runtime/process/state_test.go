@@ -20,10 +20,10 @@ const (
 func TestDecode(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"ID":"` + someSandbox + `","UID":"u"}`: "",
-		`{"ID":"` + someSandbox + `"}`:            "it has no pod UID",
-		`{"ID":"another","UID":"u"}`:              `it is of sandbox "another"`,
-		`{`:                                       "unexpected end of JSON input",
-		`[]`:                                      "cannot unmarshal array",
+		`{"ID":"` + someSandbox + `"}`:           "it has no pod UID",
+		`{"ID":"another","UID":"u"}`:             `it is of sandbox "another"`,
+		`{`:                                      "unexpected end of JSON input",
+		`[]`:                                     "cannot unmarshal array",
 	} {
 		_, err := decodeSandbox(someSandbox, []byte(text))
 		if want == "" {

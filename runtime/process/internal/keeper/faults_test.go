@@ -1,0 +1,28 @@
+//go:build linux
+
+package keeper
+
+import (
+	"os"
+	"syscall"
+
+	"github.com/kubeparts/kubeparts/internal/durable"
+)
+
+// In this package's test program, a keeper's disk is full as long as this file
+// is in its folder. The variable is set before the init function that takes the
+// program over.
+const diskFull = "disk-full"
+
+var _ = func() bool {
+	diskFaults = func(op durable.Op, _ string) error {
+		if op != durable.OpWrite {
+			return nil
+		}
+		if _, err := os.Stat(diskFull); err != nil {
+			return nil
+		}
+		return syscall.ENOSPC
+	}
+	return true
+}()
