@@ -44,6 +44,11 @@ func (d *deadline) get() (time.Time, context.Context) {
 // deadline.
 func (d *deadline) await(done <-chan struct{}) bool {
 	for {
+		select {
+		case <-done:
+			return true // also when the deadline has passed
+		default:
+		}
 		at, moved := d.get()
 		timer := time.NewTimer(time.Until(at))
 		select {

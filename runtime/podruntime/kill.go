@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -93,7 +94,7 @@ func deadlineOf(req runtime.KillRequest) time.Time {
 // what that left, and stops the sandboxes whatever became of the containers. It
 // tells whether there was anything of the pod.
 func (r *Runtime) kill(ctx context.Context, s *podState, k *podKill, pass *passage, req runtime.KillRequest) (found bool, err error) {
-	seen, err := r.read(ctx, req.Ref.UID)
+	seen, err := r.readSoon(ctx, req.Ref.UID)
 	if err != nil {
 		return true, err
 	}
@@ -105,13 +106,20 @@ func (r *Runtime) kill(ctx context.Context, s *podState, k *podKill, pass *passa
 		limit := newDeadline(time.Now().Add(max(time.Until(k.deadline), requestTimeout)))
 		s.mu.Unlock()
 		limit.await(pass.done)
-		if seen, err = r.read(ctx, req.Ref.UID); err != nil {
+		if seen, err = r.readSoon(ctx, req.Ref.UID); err != nil {
 			return true, errors.Join(stopErr, err)
 		}
 		stopErr = errors.Join(stopErr, r.stopRunning(ctx, s, k, req, seen))
 	}
 	err = errors.Join(stopErr, r.stopSandboxes(ctx, seen.sandboxIDs()))
 	return len(seen.sandboxes)+len(seen.containers) > 0, err
+}
+
+// readSoon is read for those that no caller's context bounds.
+func (r *Runtime) readSoon(ctx context.Context, uid types.UID) (*observation, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return r.read(ctx, uid)
 }
 
 // stopRunning stops the containers that run, and returns when they have ended.

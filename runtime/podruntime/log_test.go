@@ -99,6 +99,15 @@ func TestLogWithoutItsEnd(t *testing.T) {
 	require.Equal(t, "cut", readLog(t, path, runtime.LogOptions{TailLines: 1}))
 }
 
+func TestLineOverARotation(t *testing.T) {
+	path := writeLog(t,
+		".20260102-150401", lineAt(1, "P", "on"),
+		".20260102-150402", strings.TrimSuffix(lineAt(2, "F", "e and cut"), "\n"),
+		"", lineAt(3, "F", "two"))
+	require.Equal(t, "2026-01-02T15:04:01Z one and cut2026-01-02T15:04:03Z two\n",
+		readLog(t, path, runtime.LogOptions{Timestamps: true}))
+}
+
 func TestLongLine(t *testing.T) {
 	text := strings.Repeat("0123456789", 100_000)
 	path := writeLog(t, "", lineAt(1, "F", text)+lineAt(2, "F", "end"))

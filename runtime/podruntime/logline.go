@@ -117,14 +117,17 @@ func (r *lineReader) keep(part []byte) {
 	}
 }
 
-// finish puts out what was kept back: the file has ended, perhaps amid a line.
-func (r *lineReader) finish() {
+// finish puts out what was kept back, and tells whether that was anything: the
+// file has ended, perhaps amid a line.
+func (r *lineReader) finish() bool {
 	part := r.pending
 	r.pending = nil
 	if len(part) > 0 {
 		r.take(part, false)
+		r.joined = r.partial
 	}
 	r.inLine = false
+	return len(r.out) > 0
 }
 
 // take consumes a part of a line; ends tells whether the line ends with it.

@@ -74,9 +74,14 @@ func openLog(ctx context.Context, path string, opts runtime.LogOptions, alive fu
 
 func (s *logStream) use(file *os.File) {
 	s.file = file
-	if file != nil {
-		s.lines = newLineReader(file, s.opts)
+	if file == nil {
+		return
 	}
+	lines := newLineReader(file, s.opts)
+	if s.lines != nil {
+		lines.joined = s.lines.joined // a line may go on over a rotation
+	}
+	s.lines = lines
 }
 
 // logFiles lists the files of a log, oldest first.
@@ -110,7 +115,10 @@ func firstFile(files []string, tail int) (*os.File, error) {
 			continue
 		}
 		if err != nil {
-			return oldest, err
+			if oldest != nil {
+				err = errors.Join(err, oldest.Close())
+			}
+			return nil, err
 		}
 		start, n, err := tailStart(f, tail)
 		if err == nil {
@@ -171,11 +179,11 @@ func (s *logStream) advance() (bool, error) {
 		return false, err
 	}
 	if next != nil {
-		// What was written between the last read and the rotation.
-		if s.file != nil && !s.drained() {
-			return true, next.Close()
-		}
 		if s.file != nil {
+			// First what was written between the last read and the rotation.
+			if !s.drained() || s.lines.finish() {
+				return true, next.Close()
+			}
 			err = s.file.Close()
 		}
 		s.use(next)

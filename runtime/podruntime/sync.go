@@ -124,14 +124,13 @@ func (p *pass) run(ctx context.Context, a runtime.Actions) error {
 			return err
 		}
 	}
-	if err := p.remove(ctx, a); err != nil {
-		return err
-	}
+	// What can't be removed keeps nothing from starting.
+	err := p.remove(ctx, a)
 	p.startAll(ctx, a.Ephemeral)
 	if p.startAll(ctx, a.Init) {
 		p.startAll(ctx, a.Containers)
 	}
-	return nil
+	return err
 }
 
 func startsAny(a runtime.Actions) bool {

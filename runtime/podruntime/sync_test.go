@@ -327,6 +327,44 @@ func TestPostStartHook(t *testing.T) {
 	})
 }
 
+// An exit that restarts the whole pod removes all instances, keeps their logs and
+// the sandbox, and goes on with the counts.
+func TestRestartAllContainers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, scripts{
+			"setup": {Exits: true, Output: "setup\n"},
+			"main":  {Exits: true, RunFor: time.Minute, ExitCode: 42, Output: "main\n"},
+			"other": stubborn,
+		}, podruntime.Config{})
+		never := v1.ContainerRestartPolicyNever
+		pod := newPod("web", container("main"), container("other"))
+		pod.Spec.InitContainers = []v1.Container{container("setup")}
+		pod.Spec.Containers[0].RestartPolicy = &never
+		pod.Spec.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{
+			Action:    v1.ContainerRestartRuleActionRestartAllContainers,
+			ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{42}},
+		}}
+		n.settle(pod)
+		sandbox := n.status(pod).Sandboxes[0].ID
+		n.events.take()
+		time.Sleep(time.Minute + time.Second)
+		require.True(t, runtime.RestartAllTriggered(pod, n.status(pod)))
+
+		begin := time.Now()
+		res, err := n.SyncPod(t.Context(), runtime.SyncRequest{Pod: pod, Status: n.status(pod), RestartAll: true})
+		require.NoError(t, err)
+		require.True(t, res.Acted)
+		require.Equal(t, runtime.MinGrace, time.Since(begin))
+		require.Equal(t, []string{"Normal Killing spec.containers{other}: killing"}, n.events.take())
+		require.Empty(t, n.states(pod))
+
+		n.settle(pod)
+		require.Equal(t, "running #1", n.states(pod)["other"])
+		require.Equal(t, sandbox, n.status(pod).Sandboxes[0].ID)
+		require.FileExists(t, filepath.Join(n.root, "logs/default_web_uid-web/main/0.log"))
+	})
+}
+
 // What a backend is told of a container is resolved: nothing refers to the pod.
 func TestContainerConfig(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
