@@ -54,8 +54,7 @@ func (c *checker) serverVolume(path *field.Path, s *v1.VolumeSource) {
 		c.present(path.Child("flexVolume", "driver"), flex.Driver)
 		for _, key := range sortedKeys(flex.Options) {
 			namespace, _, _ := strings.Cut(key, "/")
-			if namespace = strings.ToLower(namespace); strings.Contains(key, "/") &&
-				(inDomain(namespace, "kubernetes.io") || inDomain(namespace, "k8s.io")) {
+			if namespace = strings.ToLower(namespace); inDomain(namespace, "kubernetes.io") || inDomain(namespace, "k8s.io") {
 				c.invalid(path.Child("flexVolume", "options").Key(key), key, "kubernetes.io and k8s.io namespaces are reserved")
 			}
 		}
@@ -177,8 +176,11 @@ func (c *checker) azureDisk(path *field.Path, disk *v1.AzureDiskVolumeSource) {
 	if !c.present(path.Child("diskURI"), disk.DataDiskURI) || disk.Kind == nil {
 		return
 	}
-	managed := strings.HasPrefix(strings.ToLower(disk.DataDiskURI), "/subscriptions/")
-	if (*disk.Kind == v1.AzureManagedDisk) != managed {
-		c.invalid(path.Child("diskURI"), disk.DataDiskURI, "must be the URI of a disk of the kind "+string(*disk.Kind))
+	scheme := "https://"
+	if *disk.Kind == v1.AzureManagedDisk {
+		scheme = "/subscriptions/"
+	}
+	if !strings.HasPrefix(disk.DataDiskURI, scheme) {
+		c.invalid(path.Child("diskURI"), disk.DataDiskURI, "must begin with "+scheme+" for a disk of the kind "+string(*disk.Kind))
 	}
 }

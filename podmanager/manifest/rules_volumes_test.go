@@ -123,6 +123,7 @@ func TestRulesNetworkVolumes(t *testing.T) {
 		{volume(`azureDisk: {diskName: d, diskURI: /subscriptions/x, kind: Managed}`), nil},
 		{volume(`azureDisk: {cachingMode: Some, kind: Odd}`),
 			refused(v0+"azureDisk.diskName"+required, v0+"azureDisk.diskURI"+required, v0+"azureDisk.cachingMode"+unsupported, v0+"azureDisk.kind"+unsupported)},
+		{volume(`azureDisk: {diskName: d, diskURI: x}`), refused(v0 + "azureDisk.diskURI" + invalid)},
 		{volume(`azureDisk: {diskName: d, diskURI: "https://x", kind: Managed}`), refused(v0 + "azureDisk.diskURI" + invalid)},
 	})
 }

@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -172,7 +174,7 @@ func countSet(set ...bool) int {
 
 // descending requires a path that stays below the folder that it is joined to.
 func (c *checker) descending(path *field.Path, value string) {
-	if strings.HasPrefix(value, "/") || hasDriveLetter(value) {
+	if strings.HasPrefix(value, "/") || filepath.VolumeName(value) != "" {
 		c.invalid(path, value, "must be a relative path")
 	}
 	c.noBacksteps(path, value)
@@ -195,14 +197,7 @@ func (c *checker) noBacksteps(path *field.Path, value string) {
 	if strings.ContainsRune(value, 0) {
 		c.invalid(path, "", "must not contain a NUL")
 	}
-	for _, part := range strings.FieldsFunc(value, func(r rune) bool { return r == '/' || r == '\\' }) {
-		if part == ".." {
-			c.invalid(path, value, "must not contain '..'")
-			return
-		}
+	if slices.Contains(strings.Split(filepath.ToSlash(value), "/"), "..") {
+		c.invalid(path, value, "must not contain '..'")
 	}
-}
-
-func hasDriveLetter(path string) bool {
-	return len(path) > 1 && path[1] == ':' && (path[0]|0x20 >= 'a' && path[0]|0x20 <= 'z')
 }
