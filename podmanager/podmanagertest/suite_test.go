@@ -390,7 +390,7 @@ func (w *memory) refuse(r *podmanager.Report, pod *v1.Pod) {
 		r.Err = errors.New("something is wrong")
 	}
 	for _, old := range w.said {
-		if old.Name == pod.Name && !w.dropBad {
+		if old != nil && old.Name == pod.Name && !w.dropBad {
 			r.Pods = append(r.Pods, old)
 		}
 	}
