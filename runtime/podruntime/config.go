@@ -74,18 +74,18 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var errs []error
 	if c.Backend == nil {
-		errs = append(errs, errors.New("Backend: required"))
+		errs = append(errs, errors.New("field Backend: required"))
 	}
 	if c.Root == "" {
-		errs = append(errs, errors.New("Root: required"))
+		errs = append(errs, errors.New("field Root: required"))
 	} else if !filepath.IsAbs(c.Root) {
-		errs = append(errs, fmt.Errorf("Root: %q is not an absolute path", c.Root))
+		errs = append(errs, fmt.Errorf("field Root: %q is not an absolute path", c.Root))
 	}
 	for _, msg := range validation.IsValidLabelValue(c.Owner) {
-		errs = append(errs, fmt.Errorf("Owner: %s", msg))
+		errs = append(errs, fmt.Errorf("field Owner: %s", msg))
 	}
 	if c.PostStartTimeout < 0 {
-		errs = append(errs, fmt.Errorf("PostStartTimeout: %s is negative", c.PostStartTimeout))
+		errs = append(errs, fmt.Errorf("field PostStartTimeout: %s is negative", c.PostStartTimeout))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("podruntime: config: %w", err)

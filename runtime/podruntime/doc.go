@@ -38,5 +38,6 @@
 // Nothing needs to be remembered across a restart of the agent: labels,
 // annotations and log names hold what is needed, and a new Runtime over the
 // same backend and root goes on where the last one stood. Back-off is kept in
-// memory, and is begun anew.
+// memory; it is rebuilt from what is left of the containers, as
+// [runtime.Backoff] says.
 package podruntime

@@ -103,8 +103,11 @@ func (r *Runtime) stop(s *stopping, before []*stopping) {
 }
 
 // preStop runs the hook until the deadline at most, and leaves it to its fate
-// then.
+// then. One for which there is no time is not begun.
 func (r *Runtime) preStop(s *stopping) {
+	if by, _ := s.deadline.get(); time.Until(by) <= 0 {
+		return
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan struct{})

@@ -186,6 +186,10 @@ func mountsOf(c *v1.Container, volumes map[string]string, env *environment) ([]r
 		sub, err := subPathOf(m, env)
 		if err == nil && sub != "" {
 			hostPath, err = within(hostPath, sub)
+			if err != nil {
+				// By its spelling in the spec: a variable in it may be a secret.
+				err = fmt.Errorf("subPath %q: %w", m.SubPath+m.SubPathExpr, err)
+			}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("volumeMounts[%d] of volume %q: %w", i, m.Name, err)
@@ -228,17 +232,19 @@ func subPathOf(m *v1.VolumeMount, env *environment) (string, error) {
 // The answer is true when it is given. A backend whose containers can change a
 // volume between this and the mount, and whose containers must not see the
 // host, has to resolve the path again when it mounts.
+//
+// Errors do not repeat the path.
 func within(volume, sub string) (string, error) {
 	if !filepath.IsLocal(sub) {
-		return "", fmt.Errorf("subPath %q leads out of the volume", sub)
+		return "", errLeadsOut
 	}
 	real, err := filepath.EvalSymlinks(volume)
 	if err != nil {
-		return "", fmt.Errorf("subPath %q: %w", sub, err)
+		return "", err
 	}
 	root, err := os.OpenRoot(real)
 	if err != nil {
-		return "", fmt.Errorf("subPath %q: %w", sub, err)
+		return "", err
 	}
 	defer root.Close()
 	_, err = root.Stat(sub)
@@ -246,14 +252,25 @@ func within(volume, sub string) (string, error) {
 		err = root.MkdirAll(sub, 0o755)
 	}
 	if err != nil {
-		return "", fmt.Errorf("subPath %q: %w", sub, err)
+		return "", withoutPath(err)
 	}
 	path, err := filepath.EvalSymlinks(filepath.Join(real, sub))
 	if err != nil {
-		return "", fmt.Errorf("subPath %q: %w", sub, err)
+		return "", withoutPath(err)
 	}
 	if rel, err := filepath.Rel(real, path); err != nil || !filepath.IsLocal(rel) {
-		return "", fmt.Errorf("subPath %q leads out of the volume", sub)
+		return "", errLeadsOut
 	}
 	return path, nil
+}
+
+var errLeadsOut = errors.New("it leads out of the volume")
+
+// withoutPath is an error of the file system without the path that it names.
+func withoutPath(err error) error {
+	var pathError *fs.PathError
+	if errors.As(err, &pathError) {
+		return pathError.Err
+	}
+	return err
 }

@@ -123,6 +123,8 @@ func TestMounts(t *testing.T) {
 	env := &environment{}
 	env.set("POD", "web")
 	env.set("EMPTY", "")
+	env.set("KEY", "../secret")
+	env.set("KEY2", "secret")
 
 	for _, tc := range []struct {
 		name  string
@@ -141,6 +143,8 @@ func TestMounts(t *testing.T) {
 		{"upwards", v1.VolumeMount{MountPath: "/x", SubPath: "../other"}, runtime.Mount{}, "leads out of the volume"},
 		{"absolute", v1.VolumeMount{MountPath: "/x", SubPath: "/etc"}, runtime.Mount{}, "leads out of the volume"},
 		{"upwards by a variable", v1.VolumeMount{MountPath: "/x", SubPathExpr: "$(POD)/../.."}, runtime.Mount{}, "leads out of the volume"},
+		{"upwards by a secret", v1.VolumeMount{MountPath: "/x", SubPathExpr: "$(KEY)"}, runtime.Mount{}, `subPath "$(KEY)": it leads out of the volume`},
+		{"under a file by a secret", v1.VolumeMount{MountPath: "/x", SubPathExpr: "file/$(KEY2)"}, runtime.Mount{}, `subPath "file/$(KEY2)": not a directory`},
 		{"missing variables", v1.VolumeMount{MountPath: "/x", SubPathExpr: "$(NO)/$(EMPTY)"}, runtime.Mount{}, "missing value for NO, EMPTY"},
 		{"under a file", v1.VolumeMount{MountPath: "/x", SubPath: "file/sub"}, runtime.Mount{}, "not a directory"},
 	} {
@@ -149,6 +153,7 @@ func TestMounts(t *testing.T) {
 			got, err := mountsOf(&v1.Container{VolumeMounts: []v1.VolumeMount{tc.mount}}, map[string]string{"v": dir}, env)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
+				require.NotContains(t, err.Error(), "secret")
 				return
 			}
 			require.NoError(t, err)
