@@ -79,7 +79,7 @@ func (b *Backend) CreateContainer(_ context.Context, sandbox string, cfg runtime
 	defer b.lock()()
 	s, id := b.sandboxes[sandbox], fmt.Sprintf("%s-%s-%d", sandbox, cfg.Name, cfg.Attempt)
 	if b.containers[id] != nil || !s.Ready {
-		return "", fmt.Errorf("container %s exists, or its sandbox is not ready", id)
+		return "", fmt.Errorf("a ready sandbox that does not have container %s yet: %w", id, runtime.ErrNotFound)
 	}
 	b.containers[id] = &container{cfg: cfg, done: make(chan struct{}), Container: runtime.Container{ID: id, SandboxID: sandbox,
 		PodUID: s.UID, Name: cfg.Name, Attempt: cfg.Attempt, State: runtime.StateCreated, CreatedAt: time.Now(), Image: cfg.Image,
@@ -90,8 +90,8 @@ func (b *Backend) CreateContainer(_ context.Context, sandbox string, cfg runtime
 func (b *Backend) StartContainer(_ context.Context, id string) error {
 	defer b.lock()()
 	c := b.containers[id]
-	if c == nil || c.State != runtime.StateCreated || b.programs[c.Image] == nil {
-		return fmt.Errorf("container %s, just created and with a known program: %w", id, runtime.ErrNotFound)
+	if c == nil || c.State != runtime.StateCreated || !b.sandboxes[c.SandboxID].Ready || b.programs[c.Image] == nil {
+		return fmt.Errorf("container %s, new in a ready sandbox and of a known program: %w", id, runtime.ErrNotFound)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.State, c.StartedAt, c.stop = runtime.StateRunning, time.Now(), cancel

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -84,9 +82,7 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 		Admission:   newChain(node),
 		Events:      events,
 		HostIPs:     []string{o.nodeIP},
-		Hooks: syncloop.Hooks{PodAdmitted: func(pod *v1.Pod, v admission.Verdict, _ time.Duration) {
-			reportIgnored(events, pod, v)
-		}},
+		Hooks:       admissionEvents(events),
 	})
 	return err
 }
@@ -183,15 +179,4 @@ func reportProblem(events *eventLog, p podmanager.Problem) {
 		reason = "ManifestRefused"
 	}
 	events.add(v1.EventTypeWarning, object, reason, p.Err.Error())
-}
-
-// reportIgnored says once, when a pod is let in, what of it means nothing to
-// processes.
-func reportIgnored(events *eventLog, pod *v1.Pod, v admission.Verdict) {
-	if v.Outcome != admission.Admit {
-		return
-	}
-	if ignored := process.Ignored(pod); len(ignored) > 0 {
-		events.Eventf(pod, v1.EventTypeNormal, "FieldsIgnored", "processes do not have: %s", strings.Join(ignored, ", "))
-	}
 }
