@@ -98,7 +98,7 @@ func (m *machine) finish() {
 
 // recreate begins a new life if one was asked for and the old one is over.
 func (m *machine) recreate() {
-	if m.Stage != Finished || m.Work != "" || !m.RestartRequested || !m.Desired {
+	if m.Stage != Finished || m.Work != "" || m.Discard || !m.RestartRequested || !m.Desired {
 		return
 	}
 	m.State = State{UID: m.UID, Seq: m.Seq}

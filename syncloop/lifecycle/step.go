@@ -59,8 +59,8 @@ func (m *machine) update(e Update) {
 	case m.Stage == "":
 		m.begin(e)
 	case cameBack && m.TerminationRequested():
-		m.RestartRequested = true
-		m.recreate()
+		// What is left of the old life must not be taken for the new one's.
+		m.RestartRequested, m.Discard = true, true
 		return
 	case m.Stage == Finished:
 		m.Pod = e.Pod
@@ -79,7 +79,6 @@ func (m *machine) update(e Update) {
 func (m *machine) begin(e Update) {
 	m.Stage = Sync
 	m.Observed = e.Observed
-	m.Static = e.Static
 	if (e.Ended || terminal(e.Pod)) && !e.Running {
 		// It ended before, and only its last words are left to be said.
 		m.TerminatingSince, m.Deadline = m.now, m.now
@@ -88,11 +87,10 @@ func (m *machine) begin(e Update) {
 		m.Started, m.Acknowledged = true, true
 		return
 	}
+	m.Static, m.Started = e.Static, !e.Static
 	if m.Static {
 		m.do(AcquireName{})
-		return
 	}
-	m.Started = true
 }
 
 func (m *machine) removed() {
