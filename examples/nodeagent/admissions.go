@@ -15,15 +15,21 @@ import (
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
 
-// admissionEvents says how pods come in: what of a new one means nothing to
-// processes, and that one which runs already was taken over.
+// admissionEvents says how pods come in: what of them means nothing to
+// processes, once for each set of fields, and that one which runs already was
+// taken over.
 func admissionEvents(events *eventLog) syncloop.Hooks {
 	var asked sync.Map // UIDs that admission was asked about
+	var told sync.Map  // ignored fields that were named
 	return syncloop.Hooks{
 		PodAdmitted: func(pod *v1.Pod, v admission.Verdict, _ time.Duration) {
 			asked.Store(pod.UID, true)
-			if ignored := process.Ignored(pod); v.Outcome == admission.Admit && len(ignored) > 0 {
-				events.Eventf(pod, v1.EventTypeNormal, "FieldsIgnored", "processes do not have: %s", strings.Join(ignored, ", "))
+			if v.Outcome != admission.Admit {
+				return
+			}
+			ignored := strings.Join(process.Ignored(pod), ", ")
+			if _, again := told.LoadOrStore(ignored, true); !again && ignored != "" {
+				events.Eventf(pod, v1.EventTypeNormal, "FieldsIgnored", "processes do not have: %s (said once for all pods)", ignored)
 			}
 		},
 		PodStage: func(ref runtime.PodRef, stage lifecycle.Stage) {
