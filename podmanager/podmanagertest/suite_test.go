@@ -405,8 +405,7 @@ func (w *memory) give(pod *v1.Pod) *v1.Pod {
 			return old
 		}
 		if w.reuse {
-			old.Labels = pod.Labels
-			return old
+			old.Spec.NodeName = "elsewhere"
 		}
 	}
 	own := pod.DeepCopy()
