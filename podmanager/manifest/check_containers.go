@@ -13,7 +13,7 @@ import (
 func (c *checker) containerLists(spec *field.Path) {
 	names := map[string]bool{}
 	path := spec.Child("initContainers")
-	for i := range c.spec.InitContainers {
+	for i := 0; i < len(c.spec.InitContainers) && !c.more; i++ {
 		container := &c.spec.InitContainers[i]
 		c.container(path.Index(i), container, names)
 		c.initContainer(path.Index(i), container)
@@ -26,7 +26,7 @@ func (c *checker) containerLists(spec *field.Path) {
 		c.required(path, "")
 	}
 	ports := map[string]bool{}
-	for i := range c.spec.Containers {
+	for i := 0; i < len(c.spec.Containers) && !c.more; i++ {
 		container := &c.spec.Containers[i]
 		c.container(path.Index(i), container, names)
 		c.probes(path.Index(i), container)

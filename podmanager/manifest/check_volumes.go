@@ -12,7 +12,7 @@ const maxFileMode = 0o777
 func (c *checker) volumeList(path *field.Path) {
 	c.volumes = map[string]*v1.VolumeSource{}
 	names := map[string]bool{}
-	for i := range c.spec.Volumes {
+	for i := 0; i < len(c.spec.Volumes) && !c.more; i++ {
 		volume, path := &c.spec.Volumes[i], path.Index(i)
 		c.name(path.Child("name"), volume.Name, validation.IsDNS1123Label)
 		if volume.Name != "" {

@@ -107,10 +107,10 @@ func TestHostileManifests(t *testing.T) {
 		{"binary", "\x7fELF\x02\x01\x01\x00\x00\xff\xfe", ""},
 		{"zeros", strings.Repeat("\x00", 1<<20), ""},
 		{"UTF-16", "\xff\xfea\x00:\x00 \x001\x00", ""},
-		{"very many keys", "a:\n" + strings.Repeat(" - b\n", 1<<20-10), "kind is missing"},
+		{"very many keys", "a:\n" + strings.Repeat(" - b\n", 1<<18), "kind is missing"},
 		{"five million values", "a: [" + strings.Repeat("b,", 5<<20-10) + "]", "too many values"},
 		{"a third of a million objects", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[` + strings.Repeat("{},", 1<<18) + `{}]}}`, "too many"},
-		{"a quarter of a million objects", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[` + strings.Repeat("{},", 1<<18-10) + `{}]}}`, "spec.containers[0].name"},
+		{"very many objects", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":{"containers":[` + strings.Repeat("{},", 1<<16) + `{}]}}`, "spec.containers[0].name"},
 		{"a kind of a megabyte", "apiVersion: v1\nkind: " + strings.Repeat("P", 1<<20), "is not known"},
 		{"a name of a megabyte", "apiVersion: v1\nkind: Pod\nmetadata: {name: " + strings.Repeat("P", 1<<20) + "}", "metadata.name"},
 	} {

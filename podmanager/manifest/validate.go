@@ -44,16 +44,16 @@ type checker struct {
 	// volumes and claims are the names that containers may refer to.
 	volumes map[string]*v1.VolumeSource
 	claims  map[string]bool
-	// errs are the first errors, more is how many others there were.
+	// errs are the first errors; more tells that there were others.
 	errs field.ErrorList
-	more int
+	more bool
 }
 
 func (c *checker) add(errs ...*field.Error) {
 	for _, err := range errs {
 		if len(c.errs) == maxErrors {
-			c.more++
-			continue
+			c.more = true
+			return
 		}
 		if s, ok := err.BadValue.(string); ok {
 			err.BadValue = clip(s)
@@ -65,8 +65,8 @@ func (c *checker) add(errs ...*field.Error) {
 
 // err makes one error of all, bounded in number and length.
 func (c *checker) err() error {
-	if c.more > 0 {
-		return fmt.Errorf("%w, and %d more", c.errs.ToAggregate(), c.more)
+	if c.more {
+		return fmt.Errorf("%w, and more", c.errs.ToAggregate())
 	}
 	return c.errs.ToAggregate()
 }
