@@ -50,6 +50,10 @@ type Config struct {
 	// failed. Default: 10 minutes.
 	PostStartTimeout time.Duration
 
+	// CrashLoop paces the restarts of containers, ImagePull the pulls of images
+	// that failed. Default: the kubelet's, see runtime.BackoffConfig.
+	CrashLoop, ImagePull runtime.BackoffConfig
+
 	// Events receives events about pods and containers. Default: none.
 	Events runtime.EventRecorder
 	// Logger is for people who run the agent. Default: silent.

@@ -256,6 +256,20 @@ func TestKillOfUnknownPod(t *testing.T) {
 	})
 }
 
+// A container that the spec no longer has is stopped like any other (the kubelet
+// stops nothing of such a pod).
+func TestKillOfContainerThatTheSpecLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, nil, podruntime.Config{})
+		pod := newPod("web", container("main"), container("lost"))
+		n.settle(pod)
+		changed := pod.DeepCopy()
+		changed.Spec.Containers = changed.Spec.Containers[:1]
+		require.NoError(t, n.kill(changed, time.Second))
+		require.Equal(t, map[string]string{"main": "exited #0", "lost": "exited #0"}, n.states(pod))
+	})
+}
+
 // A stop that failed is tried again by the next kill, without its hook.
 func TestKillIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -207,6 +207,20 @@ func TestHTTPHook(t *testing.T) {
 	}
 }
 
+// Without an address of the pod a hook is refused, and does not reach the agent's
+// own host.
+func TestHTTPHookWithoutPodIP(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, nil, podruntime.Config{Backend: runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{
+			Limits: runtime.BackendLimits{SharedNetwork: true},
+		})})
+		pod := newPod("web", container("main"))
+		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt32(80)}}}
+		res := n.settleOnce(pod)
+		require.Equal(t, "PostStartHookError", res.Containers[0].Reason)
+	})
+}
+
 // puller is a backend whose images come from somewhere.
 type puller struct {
 	*runtimetest.FakeBackend

@@ -57,7 +57,10 @@ func (r *Runtime) state(uid types.UID) *podState {
 	defer r.mu.Unlock()
 	s := r.pods[uid]
 	if s == nil {
-		s = &podState{}
+		s = &podState{
+			backoff: runtime.Backoff{Config: r.cfg.CrashLoop},
+			pulls:   runtime.PullBackoff{Config: r.cfg.ImagePull},
+		}
 		r.pods[uid] = s
 	}
 	return s

@@ -104,6 +104,20 @@ func TestCrashLoopBacksOff(t *testing.T) {
 	})
 }
 
+func TestBackoffIsConfigured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, scripts{"main": runtimetest.ExitsWith(3)}, podruntime.Config{
+			CrashLoop: runtime.BackoffConfig{Base: time.Second, Max: time.Second},
+		})
+		pod := newPod("web", container("main"))
+		for range 3 {
+			res := n.settle(pod)
+			require.Equal(t, time.Now().Add(time.Second), res.RetryAt)
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 func TestSandboxIsReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t, nil, podruntime.Config{})
