@@ -3,15 +3,16 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
+	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 )
 
 // screen is a terminal that shows a live table. A nil screen shows nothing.
-type screen struct{ w io.Writer }
+type screen struct{ w *os.File }
 
 // newScreen returns the screen if stdout is a terminal and a table is wanted.
 func newScreen(stdout *os.File, output string) *screen {
@@ -39,19 +40,39 @@ func (s *screen) draw(pods []*v1.Pod, events []string) {
 		return
 	}
 	var b bytes.Buffer
-	b.WriteString(clearScreen)
 	_ = writeTable(&b, pods, time.Now())
 	b.WriteByte('\n')
 	for _, e := range events {
 		fmt.Fprintln(&b, e)
 	}
 	b.WriteString("\nCtrl-C stops the pods; once more kills them.\n")
-	_, _ = s.w.Write(b.Bytes())
+	_, _ = s.w.WriteString(clearScreen + cut(b.String(), s.width()))
+}
+
+// width is how many characters fit on a line.
+func (s *screen) width() int {
+	size, err := unix.IoctlGetWinsize(int(s.w.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 {
+		return 80
+	}
+	return int(size.Col)
+}
+
+// cut shortens each line to the width, so that none is broken in two.
+func cut(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if runes := []rune(strings.TrimRight(line, "\n")); len(runes) > width {
+			line = string(runes[:width-1]) + "…\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // clear empties the screen for the last table.
 func (s *screen) clear() {
 	if s != nil {
-		_, _ = io.WriteString(s.w, clearScreen)
+		_, _ = s.w.WriteString(clearScreen)
 	}
 }

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func podWith(name string, status v1.PodStatus) *v1.Pod {
+	start := metav1.NewTime(noon.Add(-time.Minute))
+	status.StartTime = &start
+	return &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
+		Spec:       v1.PodSpec{Containers: []v1.Container{{Name: "main"}}},
+		Status:     status,
+	}
+}
+
+func waiting(reason, message string, restarts int32) v1.PodStatus {
+	return v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{
+		Name: "main", RestartCount: restarts,
+		State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: reason, Message: message}},
+	}}}
+}
+
+func ready() v1.PodStatus {
+	return v1.PodStatus{
+		Phase:             v1.PodRunning,
+		Conditions:        []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue}},
+		ContainerStatuses: []v1.ContainerStatus{{Name: "main", Ready: true}},
+	}
+}
+
+func TestTable(t *testing.T) {
+	initPod := podWith("init", v1.PodStatus{Phase: v1.PodPending, InitContainerStatuses: []v1.ContainerStatus{{
+		Name: "first", State: v1.ContainerState{Running: &v1.ContainerStateRunning{}},
+	}}})
+	initPod.Spec.InitContainers = []v1.Container{{Name: "first"}, {Name: "second"}}
+	leaving := podWith("leaving", ready())
+	leaving.DeletionTimestamp = &metav1.Time{Time: noon}
+
+	var b bytes.Buffer
+	require.NoError(t, writeTable(&b, []*v1.Pod{
+		podWith("ready", ready()),
+		podWith("crash", waiting("CrashLoopBackOff", "back-off\n20s \x1b[31mred", 2)),
+		podWith("toobig", v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu", Message: "no room"}),
+		podWith("done", v1.PodStatus{Phase: v1.PodSucceeded}),
+		initPod, leaving,
+	}, noon))
+	require.Equal(t, `NAMESPACE   NAME      READY   STATUS             RESTARTS   AGE   MESSAGE
+default     crash     0/1     CrashLoopBackOff   2          60s   back-off 20s [31mred
+default     done      0/1     Completed          0          60s   
+default     init      0/1     Init:0/2           0          60s   
+default     leaving   1/1     Terminating        0          60s   
+default     ready     1/1     Running            0          60s   
+default     toobig    0/1     OutOfcpu           0          60s   no room
+`, b.String(), "what a process wrote does not reach the terminal as it is")
+}
+
+func TestSettled(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		status v1.PodStatus
+		rest   bool
+	}{
+		{"ready", ready(), true},
+		{"finished", v1.PodStatus{Phase: v1.PodSucceeded}, true},
+		{"rejected", v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu"}, true},
+		{"starting", waiting("ContainerCreating", "", 0), false},
+		{"second failure", waiting("CrashLoopBackOff", "", 1), false},
+		{"third failure", waiting("CrashLoopBackOff", "", 2), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newSettler(30 * time.Second)
+			pods := []*v1.Pod{podWith("a", c.status)}
+			require.Equal(t, c.rest, s.settled(pods, noon))
+			require.Equal(t, c.rest, s.settled(pods, noon.Add(29*time.Second)))
+			require.True(t, s.settled(pods, noon.Add(30*time.Second)), "not ready for the timeout")
+		})
+	}
+	t.Run("the time begins anew", func(t *testing.T) {
+		s := newSettler(30 * time.Second)
+		require.False(t, s.settled([]*v1.Pod{podWith("a", waiting("", "", 0))}, noon))
+		require.True(t, s.settled([]*v1.Pod{podWith("a", ready())}, noon.Add(20*time.Second)))
+		require.False(t, s.settled([]*v1.Pod{podWith("a", waiting("", "", 0))}, noon.Add(40*time.Second)))
+	})
+}
+
+func TestEventsThatRepeatArePrintedAtAFallingRate(t *testing.T) {
+	var b bytes.Buffer
+	log := newEventLog(&b)
+	for range 9 {
+		log.Eventf(podWith("a", v1.PodStatus{}), v1.EventTypeWarning, "BackOff", "again\nand %s", "again")
+	}
+	out := b.String()
+	require.Equal(t, 4, bytes.Count(b.Bytes(), []byte("\n")), out)
+	require.Contains(t, out, "Warning pod/default/a BackOff: again and again")
+	require.Contains(t, out, "(8 times)")
+	log.Eventf(&v1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "a", FieldPath: "spec.containers{main}"},
+		v1.EventTypeNormal, "Started", "Container started")
+	require.Contains(t, log.last()[4], "Normal  pod/default/a/main Started: Container started")
+}
+
+func TestJSONIsOneList(t *testing.T) {
+	var b bytes.Buffer
+	node := newNode("n", "127.0.0.1", defaultCapacity())
+	pod := podWith("a", ready())
+	require.NoError(t, writeJSON(&b, node, []*v1.Pod{pod}))
+	var list struct {
+		Kind, APIVersion string
+		Items            []struct{ Kind, APIVersion string }
+	}
+	require.NoError(t, json.Unmarshal(b.Bytes(), &list))
+	require.Equal(t, "List", list.Kind)
+	require.Equal(t, "Node", list.Items[0].Kind)
+	require.Equal(t, "Pod", list.Items[1].Kind)
+	require.Empty(t, pod.Kind, "the pod itself is not written to")
+}
+
+func TestCapacity(t *testing.T) {
+	c := defaultCapacity()
+	require.NoError(t, c.Set("cpu=4, pods=7"))
+	require.Equal(t, "cpu=4,memory=4Gi,pods=7", c.String())
+	for _, bad := range []string{"", "cpu", "=1", "cpu=much", "cpu=-1"} {
+		require.Error(t, c.Set(bad), bad)
+	}
+}
+
+func TestLinesAreCutToTheScreen(t *testing.T) {
+	require.Equal(t, "abc\nab…\n", cut("abc\nabcd\n", 3))
+}
