@@ -18,6 +18,14 @@
 // that nobody knows is passed over. In a PodList a bad item is refused alone,
 // where the kubelet refuses the whole list.
 //
+// # What is refused beyond the kubelet
+//
+// Names become folders and paths further on, so a few things are refused that
+// the kubelet lets through: a metadata.uid that can't be one element of a path, a
+// mountPath that climbs with "..", a path that holds a NUL, and manifests that
+// would take far more memory than their size tells (aliases that repeat long
+// scalars, a million values).
+//
 // # Identity
 //
 // A manifest without metadata.uid gets a UID of 32 hex digits: a hash of the
