@@ -31,9 +31,7 @@ func (c *checker) absent(path *field.Path, os v1.OSName, set map[string]bool) {
 }
 
 func (c *checker) notOnLinux(spec *field.Path) {
-	if s := c.spec.SecurityContext; s != nil {
-		c.absent(spec.Child("securityContext"), v1.Linux, map[string]bool{"windowsOptions": s.WindowsOptions != nil})
-	}
+	c.absent(spec.Child("securityContext"), v1.Linux, map[string]bool{"windowsOptions": c.spec.SecurityContext.WindowsOptions != nil})
 	c.eachSecurityContext(spec, func(path *field.Path, s *v1.SecurityContext) {
 		c.absent(path, v1.Linux, map[string]bool{"windowsOptions": s.WindowsOptions != nil})
 	})
@@ -47,21 +45,20 @@ func (c *checker) notOnWindows(spec *field.Path) {
 		"shareProcessNamespace": c.spec.ShareProcessNamespace != nil,
 		"resources":             c.spec.Resources != nil,
 	})
-	if s := c.spec.SecurityContext; s != nil {
-		c.absent(spec.Child("securityContext"), v1.Windows, map[string]bool{
-			"appArmorProfile":          s.AppArmorProfile != nil,
-			"fsGroup":                  s.FSGroup != nil,
-			"fsGroupChangePolicy":      s.FSGroupChangePolicy != nil,
-			"runAsGroup":               s.RunAsGroup != nil,
-			"runAsUser":                s.RunAsUser != nil,
-			"seLinuxChangePolicy":      s.SELinuxChangePolicy != nil,
-			"seLinuxOptions":           s.SELinuxOptions != nil,
-			"seccompProfile":           s.SeccompProfile != nil,
-			"supplementalGroups":       s.SupplementalGroups != nil,
-			"supplementalGroupsPolicy": s.SupplementalGroupsPolicy != nil,
-			"sysctls":                  len(s.Sysctls) > 0,
-		})
-	}
+	s := c.spec.SecurityContext
+	c.absent(spec.Child("securityContext"), v1.Windows, map[string]bool{
+		"appArmorProfile":          s.AppArmorProfile != nil,
+		"fsGroup":                  s.FSGroup != nil,
+		"fsGroupChangePolicy":      s.FSGroupChangePolicy != nil,
+		"runAsGroup":               s.RunAsGroup != nil,
+		"runAsUser":                s.RunAsUser != nil,
+		"seLinuxChangePolicy":      s.SELinuxChangePolicy != nil,
+		"seLinuxOptions":           s.SELinuxOptions != nil,
+		"seccompProfile":           s.SeccompProfile != nil,
+		"supplementalGroups":       s.SupplementalGroups != nil,
+		"supplementalGroupsPolicy": s.SupplementalGroupsPolicy != nil,
+		"sysctls":                  len(s.Sysctls) > 0,
+	})
 	c.eachSecurityContext(spec, func(path *field.Path, s *v1.SecurityContext) {
 		c.absent(path, v1.Windows, map[string]bool{
 			"allowPrivilegeEscalation": s.AllowPrivilegeEscalation != nil,

@@ -22,9 +22,6 @@ var sysctlName = regexp.MustCompile(`^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0
 func (c *checker) podSecurity(spec *field.Path) {
 	c.hostNamespaces(spec)
 	security, path := c.spec.SecurityContext, spec.Child("securityContext")
-	if security == nil {
-		return
-	}
 	c.user(path.Child("runAsUser"), security.RunAsUser)
 	c.group(path.Child("runAsGroup"), security.RunAsGroup)
 	c.group(path.Child("fsGroup"), security.FSGroup)

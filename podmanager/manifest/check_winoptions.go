@@ -84,7 +84,7 @@ func (c *checker) windowsUser(path *field.Path, name string) {
 // hostProcess requires that all containers of a pod agree to run as processes
 // of the host.
 func (c *checker) hostProcess(spec *field.Path) {
-	pod := hostProcessOf(securityOptions(c.spec.SecurityContext))
+	pod := hostProcessOf(c.spec.SecurityContext.WindowsOptions)
 	asHost, total := 0, 0
 	for container := range containers(c.spec) {
 		own := pod
@@ -104,13 +104,6 @@ func (c *checker) hostProcess(spec *field.Path) {
 	if asHost > 0 && asHost < total {
 		c.invalid(spec, "", "If pod contains any hostProcess containers then all containers must be HostProcess containers")
 	}
-}
-
-func securityOptions(security *v1.PodSecurityContext) *v1.WindowsSecurityContextOptions {
-	if security == nil {
-		return nil
-	}
-	return security.WindowsOptions
 }
 
 func hostProcessOf(options *v1.WindowsSecurityContextOptions) *bool {

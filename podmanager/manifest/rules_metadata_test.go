@@ -43,5 +43,9 @@ func TestRulesMetadata(t *testing.T) {
 		{strings.Replace(metadata(`annotations: {container.apparmor.security.beta.kubernetes.io/c: unconfined}`),
 			"image: i", "image: i, securityContext: {appArmorProfile: {type: RuntimeDefault}}", 1),
 			refused("metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]" + forbidden)},
+		{strings.Replace(metadata(`annotations: {container.apparmor.security.beta.kubernetes.io/c: localhost/p}`),
+			"image: i", "image: i, securityContext: {appArmorProfile: {type: Localhost, localhostProfile: p}}", 1), nil},
+		{strings.Replace(metadata(`annotations: {container.apparmor.security.beta.kubernetes.io/c: unconfined}`),
+			"image: i", "image: i, securityContext: {appArmorProfile: {type: Unconfined}}", 1), nil},
 	})
 }
