@@ -19,6 +19,9 @@ import (
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
+var evicted = &podstatus.Verdict{Reason: "Evicted", Message: "The node was low on resource: memory."}
+
+// stubborn containers run until their grace is over.
 var stubborn = running(runtimetest.Script{IgnoresTerm: true})
 
 func TestPodStopsWithItsGrace(t *testing.T) {
@@ -96,7 +99,6 @@ func TestKillWaitsAndPassesAVerdictOnce(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		p := pod("victim", running(runtimetest.Script{StopAfter: 3 * time.Second}), grace(10))
 		w.add(p)
-		evicted := &podstatus.Verdict{Reason: "Evicted", Message: "The node was low on resource: memory."}
 		began := time.Now()
 		require.NoError(t, w.Kill(t.Context(), p.UID, syncloop.KillOptions{Evict: true, Verdict: evicted}))
 		require.Equal(t, 3*time.Second, time.Since(began))

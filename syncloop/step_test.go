@@ -1,0 +1,127 @@
+package syncloop_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/syncloop"
+)
+
+func TestStepCallsTheHandlerOfEachChannel(t *testing.T) {
+	var got []string
+	pods := func(what string) func(string, []*v1.Pod) {
+		return func(source string, pods []*v1.Pod) { got = append(got, what+" "+source) }
+	}
+	h := syncloop.HandlerFuncs{
+		Additions: pods("add"), Updates: pods("update"), Removes: pods("remove"), Reconcile: pods("reconcile"),
+		Unexpected:   func(u podmanager.Update) { got = append(got, "unexpected "+string(u.Op)) },
+		RuntimeEvent: func(e syncloop.RuntimeEvent) { got = append(got, "event "+string(e.UID)) },
+		Syncs:        func() { got = append(got, "syncs") },
+		Cleanups:     func() { got = append(got, "cleanups") },
+		Probe:        func(r syncloop.ProbeResult) { got = append(got, "probe "+string(r.Kind)) },
+	}
+	config := make(chan podmanager.Update, 1)
+	events := make(chan syncloop.RuntimeEvent, 1)
+	due, clean := make(chan time.Time, 1), make(chan time.Time, 1)
+	probes := make(chan syncloop.ProbeResult, 1)
+	ch := syncloop.Channels{Config: config, RuntimeEvents: events, SyncDue: due, Housekeeping: clean, Probes: probes}
+	step := func(h syncloop.SyncHandler) {
+		require.True(t, syncloop.Step(t.Context(), ch, h, nil))
+	}
+	for _, op := range []podmanager.Op{podmanager.OpAdd, podmanager.OpRestore, podmanager.OpUpdate, podmanager.OpDelete,
+		podmanager.OpRemove, podmanager.OpReconcile, podmanager.OpSet, "?"} {
+		config <- podmanager.Update{Source: "s", Op: op}
+		step(h)
+		config <- podmanager.Update{Source: "s", Op: op}
+		step(syncloop.HandlerFuncs{})
+	}
+	for range 2 {
+		events <- syncloop.RuntimeEvent{UID: "u"}
+		step(h)
+		due <- time.Time{}
+		step(h)
+		clean <- time.Time{}
+		step(h)
+		probes <- syncloop.ProbeResult{Kind: syncloop.Liveness}
+		step(h)
+		h = syncloop.HandlerFuncs{}
+	}
+	require.Equal(t, []string{"add s", "add s", "update s", "update s", "remove s", "reconcile s", "unexpected SET", "unexpected ?",
+		"event u", "syncs", "cleanups", "probe liveness"}, got)
+}
+
+func TestStepEnds(t *testing.T) {
+	never := syncloop.HandlerFuncs{}
+	config := make(chan podmanager.Update)
+	close(config)
+	require.False(t, syncloop.Step(t.Context(), syncloop.Channels{Config: config}, never, nil))
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	due := make(chan time.Time, 1)
+	due <- time.Time{}
+	require.False(t, syncloop.Step(ctx, syncloop.Channels{SyncDue: due}, never, nil))
+	require.Len(t, due, 1, "nothing is taken any more")
+}
+
+func TestMonitor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m syncloop.Monitor
+		at, busy := m.Last()
+		require.True(t, at.IsZero())
+		require.False(t, busy)
+		due := make(chan time.Time, 1)
+		due <- time.Time{}
+		began := time.Now()
+		syncloop.Step(t.Context(), syncloop.Channels{SyncDue: due}, syncloop.HandlerFuncs{Syncs: func() {
+			at, busy := m.Last()
+			require.Equal(t, began, at)
+			require.True(t, busy)
+			time.Sleep(time.Second)
+		}}, &m)
+		at, busy = m.Last()
+		require.Equal(t, began.Add(time.Second), at)
+		require.False(t, busy)
+	})
+}
+
+func TestNewNamesWhatIsWrong(t *testing.T) {
+	_, err := syncloop.New(syncloop.Config{Readmit: "perhaps"})
+	require.EqualError(t, err, "syncloop: one of Config.PodConfig and Config.Updates is needed\n"+
+		"syncloop: Config.Runtime is nil\n"+
+		"syncloop: Config.Readmit perhaps is neither keep nor recheck")
+}
+
+func TestProbeResults(t *testing.T) {
+	probes := make(chan syncloop.ProbeResult)
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("web")
+		p.Spec.Containers[0].ReadinessProbe = &v1.Probe{}
+		p.Spec.Containers[0].LivenessProbe = &v1.Probe{}
+		w.add(p)
+		require.False(t, w.sink.Status(p.UID).ContainerStatuses[0].Ready)
+		id := w.observed(p.UID).Containers[0].ID
+		say := func(kind syncloop.ProbeKind, v runtime.Verdict) {
+			probes <- syncloop.ProbeResult{UID: p.UID, Kind: kind, ContainerID: id, Verdict: v}
+			synctest.Wait()
+		}
+		say(syncloop.Readiness, runtime.VerdictSuccess)
+		require.True(t, w.sink.Status(p.UID).ContainerStatuses[0].Ready)
+		say(syncloop.Liveness, runtime.VerdictSuccess)
+		require.EqualValues(t, 0, w.sink.Status(p.UID).ContainerStatuses[0].RestartCount)
+		say(syncloop.Liveness, runtime.VerdictFailure)
+		sleep(time.Second)
+		require.EqualValues(t, 1, w.sink.Status(p.UID).ContainerStatuses[0].RestartCount)
+		probes <- syncloop.ProbeResult{UID: "nobody"}
+	}, func(c *syncloop.Config) {
+		probes = make(chan syncloop.ProbeResult)
+		c.Probes = probes
+	})
+}
