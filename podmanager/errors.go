@@ -30,6 +30,7 @@ type ManifestError struct {
 	Err error
 }
 
+// Error gives file, pod and reason in one line.
 func (e *ManifestError) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)
@@ -43,4 +44,5 @@ func (e *ManifestError) Error() string {
 	return b.String()
 }
 
+// Unwrap returns the reason.
 func (e *ManifestError) Unwrap() error { return e.Err }

@@ -190,22 +190,27 @@ func TestPodConfigProblems(t *testing.T) {
 		bad := &podmanager.ManifestError{File: "/pods/a.yaml", Pod: "default/a", Kind: podmanager.ManifestValidation, Err: errors.New("spec.containers: Required value")}
 		worse := errors.New("the disk is failing")
 		began := time.Now()
-		d.file.Fail(errors.Join(bad, worse))
+		d.file.Fail(errors.Join(bad, errors.Join(worse)))
 		synctest.Wait()
 		problems, _ := d.told()
 		require.Equal(t, []string{"file: /pods/a.yaml: pod default/a: spec.containers: Required value", "file: the disk is failing"}, problems)
 
 		<-time.After(time.Minute)
-		d.file.Fail(errors.Join(worse, errors.New("and smells")))
+		d.file.Fail(errors.Join(worse, fmt.Errorf("it smells: %w, %w", errors.New("smoke"), errors.New("ozone"))))
 		synctest.Wait()
 		problems, _ = d.told()
-		require.Equal(t, []string{"file: and smells"}, problems)
+		require.Equal(t, []string{"file: it smells: smoke, ozone"}, problems)
 		status := d.Status()[1]
 		require.Equal(t, "file", status.Name)
 		require.ErrorIs(t, status.Err, worse)
 		require.Equal(t, began, status.Since)
 		require.Equal(t, time.Minute, status.LastReport.Sub(began))
 		require.False(t, status.Seen)
+
+		d.file.Fail(hollow{})
+		synctest.Wait()
+		problems, _ = d.told()
+		require.Equal(t, []string{"file: hollow"}, problems)
 
 		d.file.Fail(nil)
 		synctest.Wait()
@@ -215,6 +220,12 @@ func TestPodConfigProblems(t *testing.T) {
 		require.Zero(t, d.Status()[0].LastReport, "the other source has said nothing")
 	})
 }
+
+// hollow is an error that claims to be made of others, and is not.
+type hollow struct{}
+
+func (hollow) Error() string   { return "hollow" }
+func (hollow) Unwrap() []error { return nil }
 
 // Events about refused pods come once while the reason lasts.
 func TestPodConfigEvents(t *testing.T) {

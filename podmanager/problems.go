@@ -1,5 +1,7 @@
 package podmanager
 
+import "errors"
+
 // fresh returns the problems of a report that the one before did not have.
 func (s *sourceRun) fresh(source string, r Report) []Problem {
 	var fresh []Problem
@@ -20,7 +22,8 @@ func (s *sourceRun) fresh(source string, r Report) []Problem {
 	return fresh
 }
 
-// split takes apart what errors.Join has put together.
+// split takes apart what errors.Join has put together. Other errors that wrap
+// several have words of their own, and stay whole.
 func split(err error) []error {
 	if err == nil {
 		return nil
@@ -29,8 +32,12 @@ func split(err error) []error {
 	if !ok {
 		return []error{err}
 	}
+	parts := joined.Unwrap()
+	if again := errors.Join(parts...); again == nil || again.Error() != err.Error() {
+		return []error{err}
+	}
 	var all []error
-	for _, e := range joined.Unwrap() {
+	for _, e := range parts {
 		all = append(all, split(e)...)
 	}
 	return all

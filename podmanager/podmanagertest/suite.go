@@ -52,10 +52,12 @@ type Violation struct {
 	Err  error  // what happened instead
 }
 
+// Error gives the rule, what it demands, and what happened.
 func (v *Violation) Error() string {
 	return fmt.Sprintf("rule %s: %s\n\t%v", v.Rule, v.Text, v.Err)
 }
 
+// Unwrap returns what happened.
 func (v *Violation) Unwrap() error { return v.Err }
 
 // errSkip is the answer of a rule that the world does not allow to be checked.
