@@ -89,9 +89,11 @@ func (l *SyncLoop) enter(ctx context.Context, r *record) {
 	switch {
 	case l.ended(r), r.pod.DeletionTimestamp != nil && (observed || past):
 		l.begin(r)
-	case r.past != nil && r.past.Admitted, r.listed.Running && l.cfg.Readmit == ReadmitKeep:
+	case l.cfg.Readmit == ReadmitKeep && (r.listed.Running || r.past != nil && r.past.Admitted):
 		r.admitted = true
 		l.begin(r)
+	case isStatic(r.pod) && !l.names.Acquire(r.fullName(), r.UID):
+		l.awaitName(r)
 	default:
 		l.admit(ctx, r)
 	}
@@ -152,6 +154,8 @@ func (l *SyncLoop) forget(r *record) {
 	l.store.remove(r.UID)
 	l.sink.forget(r.UID)
 	l.views.drop(r.UID)
+	l.gate.forget(r.UID)
+	l.releaseName(r)
 	l.stoppedYet(r)
 	if h := l.cfg.Hooks.PodForgotten; h != nil {
 		h(r.PodRef)

@@ -76,7 +76,7 @@ func (l *SyncLoop) judge(ctx context.Context, pod *v1.Pod) admission.Verdict {
 func (l *SyncLoop) reject(r *record, v admission.Verdict) {
 	r.wait = nil
 	delete(l.admitting.waiting, r.UID)
-	l.event(r.pod, v1.EventTypeWarning, v.Reason, "%s", v.Message)
+	l.event(r.pod, v1.EventTypeWarning, v.Reason, v.Message)
 	res := podstatus.Reject(l.input(r), v.Reason, v.Message)
 	r.volatile = v.Reason == reasonNodeShutdown
 	if r.listed.Running {
@@ -86,6 +86,7 @@ func (l *SyncLoop) reject(r *record, v admission.Verdict) {
 		return
 	}
 	r.refused = res.Verdict
+	l.releaseName(r)
 	l.setStatus(r, &res.Status)
 }
 
@@ -93,7 +94,7 @@ func (l *SyncLoop) reject(r *record, v admission.Verdict) {
 func (l *SyncLoop) putOff(r *record, v admission.Verdict) {
 	now := time.Now()
 	since := now
-	if r.wait != nil {
+	if r.wait != nil && r.wait.reason != reasonNameTaken {
 		since = r.wait.since
 	}
 	after := v.RetryAfter
@@ -105,15 +106,37 @@ func (l *SyncLoop) putOff(r *record, v admission.Verdict) {
 	l.admitting.waiting[r.UID] = r
 	l.schedule(r)
 	if news {
-		l.event(r.pod, v1.EventTypeWarning, v.Reason, "%s", v.Message)
-		res := podstatus.Compute(l.input(r))
-		res.Status.Conditions = append(res.Status.Conditions, v1.PodCondition{
-			Type: ConditionAdmitted, Status: v1.ConditionFalse,
-			Reason: v.Reason, Message: v.Message,
-			LastTransitionTime: metav1.NewTime(since.Truncate(time.Second)),
-		})
-		l.setStatus(r, &res.Status)
+		l.event(r.pod, v1.EventTypeWarning, v.Reason, v.Message)
+		l.sayWaiting(r)
 	}
+}
+
+// awaitName leaves a static pod pending until the one that has its name has
+// ended. It is not judged before: the other one takes what it needs.
+func (l *SyncLoop) awaitName(r *record) {
+	if r.wait != nil && r.wait.reason == reasonNameTaken {
+		return
+	}
+	r.wait = &admissionWait{
+		since: time.Now(), reason: reasonNameTaken,
+		message: "another static pod named " + podmanager.FullName(r.pod) + " has not ended",
+	}
+	l.sayWaiting(r)
+}
+
+// reasonNameTaken is the reason of [ConditionAdmitted] for a static pod that
+// waits for another one of its name to end.
+const reasonNameTaken = "NameTaken"
+
+// sayWaiting says that a pod is not let in yet, and why.
+func (l *SyncLoop) sayWaiting(r *record) {
+	res := podstatus.Compute(l.input(r))
+	res.Status.Conditions = append(res.Status.Conditions, v1.PodCondition{
+		Type: ConditionAdmitted, Status: v1.ConditionFalse,
+		Reason: r.wait.reason, Message: r.wait.message,
+		LastTransitionTime: metav1.NewTime(r.wait.since.Truncate(time.Second)),
+	})
+	l.setStatus(r, &res.Status)
 }
 
 // release takes a pod that has stopped out of the ledger, and has those that

@@ -70,10 +70,3 @@ func (l *SyncLoop) deadline(r *record) time.Time {
 	now := time.Now()
 	return now.Add(at.Sub(now))
 }
-
-// event tells users something about a pod.
-func (l *SyncLoop) event(pod *v1.Pod, eventtype, reason, format string, args ...any) {
-	if l.cfg.Events != nil && pod != nil {
-		l.cfg.Events.Eventf(pod, eventtype, reason, format, args...)
-	}
-}

@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -58,7 +59,9 @@ func (w *workers) wait() { w.group.Wait() }
 // is a copy: the worker shares nothing with the loop.
 type job struct {
 	loop *SyncLoop
-	ref  runtime.PodRef
+	// record is only compared, never looked into.
+	record *record
+	ref    runtime.PodRef
 	work lifecycle.Work
 	seq  uint64
 	// input holds the pod and what its status is made of.
@@ -84,6 +87,9 @@ func (l *SyncLoop) startWork(r *record, a lifecycle.Start) {
 	now := time.Now()
 	ctx, cancel := context.WithCancel(l.workers.ctx)
 	r.cancel, r.workSince = cancel, now
+	if a.Work == lifecycle.WorkSync {
+		r.read = l.moment() // it begins with reading the pod
+	}
 	if !r.worked {
 		r.worked = true
 		if h := l.cfg.Hooks.PodFirstWork; h != nil {
@@ -91,7 +97,7 @@ func (l *SyncLoop) startWork(r *record, a lifecycle.Start) {
 		}
 	}
 	j := &job{
-		loop: l, ref: r.PodRef, work: a.Work, seq: a.Seq,
+		loop: l, record: r, ref: r.PodRef, work: a.Work, seq: a.Seq,
 		probes:   runtime.ProbeVerdicts{Liveness: r.probes[Liveness], Startup: r.probes[Startup]},
 		grace:    r.life.Grace,
 		deadline: r.life.Deadline,
@@ -163,7 +169,7 @@ func (j *job) say(res podstatus.Result) {
 	l := j.loop
 	l.inbox.post(func() {
 		r := l.pods[j.ref.UID]
-		if r == nil || r.life.Work == "" || r.life.Seq != seq {
+		if r != j.record || r.life.Work == "" || r.life.Seq != seq {
 			return
 		}
 		r.observed, r.read = observed, max(r.read, read)
@@ -199,6 +205,6 @@ func (j *job) observe(ctx context.Context) error {
 // warn tells users of a failure, unless the work was cancelled.
 func (j *job) warn(ctx context.Context, reason, format string, args ...any) {
 	if ctx.Err() == nil {
-		j.loop.event(j.input.Pod, v1.EventTypeWarning, reason, format, args...)
+		j.loop.event(j.input.Pod, v1.EventTypeWarning, reason, fmt.Sprintf(format, args...))
 	}
 }

@@ -70,13 +70,8 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 	if err != nil {
 		return err
 	}
-	names := make([]string, 0, len(sources))
-	for name := range sources {
-		names = append(names, name)
-	}
 	h.loop, err = syncloop.New(syncloop.Config{
-		Updates:     h.pods.Updates(),
-		Sources:     names,
+		PodConfig:   h.pods,
 		Runtime:     runtime,
 		RuntimeName: process.Name,
 		Admission:   newChain(node),
@@ -133,17 +128,10 @@ func sourcesOf(o options) (map[string]podmanager.PodSource, error) {
 	return sources, nil
 }
 
-// run runs the sources and the loop until the context ends; it returns earlier
-// only if one of them fails.
+// run runs the sources and the loop until the context ends.
 func (h *house) run(ctx context.Context) error {
 	defer close(h.done)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	sources := make(chan error, 1)
-	go func() { sources <- h.pods.Run(ctx) }()
-	err := h.loop.Run(ctx)
-	cancel()
-	return errors.Join(err, <-sources)
+	return h.loop.Run(ctx)
 }
 
 // heard tells whether every source has said what it wants.

@@ -207,6 +207,41 @@ func TestHTTPHook(t *testing.T) {
 	}
 }
 
+// local is a backend whose pods are at the loopback address.
+type local struct{ *runtimetest.FakeBackend }
+
+func (l local) SandboxStatus(ctx context.Context, id string) (runtime.Sandbox, error) {
+	s, err := l.FakeBackend.SandboxStatus(ctx, id)
+	s.IPs = []string{"127.0.0.1"}
+	return s, err
+}
+
+// A preStop hook goes to the pod's own address, also for a pod that only the
+// runtime knows; a redirect to another host is an answer like any other.
+func TestHTTPPreStopHook(t *testing.T) {
+	got := make(chan string, 4)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got <- r.URL.Path
+		if r.URL.Path == "/bye" {
+			http.Redirect(w, r, "/there", http.StatusFound)
+		} else {
+			http.Redirect(w, r, "http://elsewhere.invalid/", http.StatusFound)
+		}
+	}))
+	defer server.Close()
+	at, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	n := newNode(t, nil, podruntime.Config{Backend: local{runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{})}})
+	pod := newPod("web", container("main"))
+	pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.Parse(at.Port()), Path: "bye#there"}}}
+	n.settle(pod)
+	n.events.take()
+	require.NoError(t, n.KillPod(t.Context(), runtime.KillRequest{Ref: runtime.PodRef{UID: pod.UID}, Grace: 30 * time.Second}))
+	require.Equal(t, "/bye", <-got)
+	require.Equal(t, "/there", <-got)
+	require.Equal(t, []string{"Normal Killing spec.containers{main}: Stopping container main"}, n.events.take())
+}
+
 // Without an address of the pod a hook is refused, and does not reach the agent's
 // own host.
 func TestHTTPHookWithoutPodIP(t *testing.T) {

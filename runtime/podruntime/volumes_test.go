@@ -115,7 +115,8 @@ func TestUnsupportedVolumeNamesItsKind(t *testing.T) {
 }
 
 func TestMounts(t *testing.T) {
-	dir := t.TempDir()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	require.NoError(t, os.Symlink("/", filepath.Join(dir, "escape")))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
@@ -161,7 +162,7 @@ func TestMounts(t *testing.T) {
 			require.Equal(t, []runtime.Mount{tc.want}, got)
 		})
 	}
-	_, err := mountsOf(&v1.Container{VolumeMounts: []v1.VolumeMount{{Name: "gone"}}}, nil, env)
+	_, err = mountsOf(&v1.Container{VolumeMounts: []v1.VolumeMount{{Name: "gone"}}}, nil, env)
 	require.ErrorContains(t, err, `the pod has no volume "gone"`)
 }
 

@@ -61,8 +61,9 @@ func Spawn(ctx context.Context, dir string, sandbox *Sandbox) (pid int, err erro
 	name := programName + ": " + sandbox.Namespace + "/" + sandbox.Name
 	process, err := os.StartProcess(program, []string{name}, &os.ProcAttr{
 		Dir: dir,
-		// Nothing of the agent's environment: it may hold secrets.
-		Env:   []string{"GOMAXPROCS=1", roleEnv + "=" + programName},
+		// Nothing of the agent's environment: it may hold secrets. GORACE keeps a
+		// program that was built with the race detector from exiting late.
+		Env:   []string{"GOMAXPROCS=1", "GORACE=atexit_sleep_ms=0", roleEnv + "=" + programName},
 		Files: []*os.File{null, log, log, door},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
@@ -84,15 +85,19 @@ func Spawn(ctx context.Context, dir string, sandbox *Sandbox) (pid int, err erro
 
 // Call makes one request. It returns ErrGone when no keeper answers. When the
 // context ends first, the keeper may still do what was asked.
-func Call(ctx context.Context, dir string, req *Request, files ...*os.File) (*Response, error) {
+func Call(ctx context.Context, dir string, req *Request) (*Response, error) {
+	resp, err := call(ctx, dir, req)
+	return resp, confirmGone(ctx, dir, err)
+}
+
+func call(ctx context.Context, dir string, req *Request) (*Response, error) {
 	conn, err := dial(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	resp, err := exchange(conn, req, files)
-	return resp, confirmGone(ctx, dir, err)
+	return exchange(conn, req, nil)
 }
 
 // Exec runs a command with the streams. When the context ends first it has the
@@ -158,7 +163,7 @@ func exchange(conn *net.UnixConn, req *Request, files []*os.File) (*Response, er
 // still do so for a moment.
 func confirmGone(ctx context.Context, dir string, err error) error {
 	var remote RemoteError
-	if err == nil || errors.As(err, &remote) || errors.Is(err, ErrUnknown) {
+	if err == nil || errors.As(err, &remote) || errors.Is(err, ErrUnknown) || errors.Is(err, ErrGone) {
 		return err
 	}
 	again := time.NewTicker(2 * time.Millisecond)
@@ -167,14 +172,11 @@ func confirmGone(ctx context.Context, dir string, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		conn, dialErr := dial(ctx, dir)
-		if dialErr != nil {
-			return dialErr
-		}
-		_, listErr := exchange(conn, &Request{Op: OpList}, nil)
-		_ = conn.Close()
-		if listErr == nil {
+		switch _, again := call(ctx, dir, &Request{Op: OpList}); {
+		case again == nil:
 			return fmt.Errorf("the keeper hung up: %w", err)
+		case errors.Is(again, ErrGone):
+			return again
 		}
 		select {
 		case <-again.C:

@@ -67,30 +67,45 @@ func (l *logFile) open() error {
 func (l *logFile) write(lines []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.path == "" || len(lines) == 0 {
-		return
+	for l.path != "" && len(lines) > 0 {
+		n := l.fitting(lines)
+		if n == 0 && l.size > 0 && l.rotate() {
+			continue
+		}
+		if n == 0 {
+			n = bytes.IndexByte(lines, '\n') + 1 // longer than a file, or no way to rotate
+		}
+		if l.file == nil && l.open() != nil {
+			return
+		}
+		written, _ := l.file.Write(lines[:n])
+		l.size += int64(written)
+		lines = lines[n:]
 	}
-	if l.size > 0 && l.size+int64(len(lines)) > l.max {
-		l.rotate()
-	}
-	if l.file == nil && l.open() != nil {
-		return
-	}
-	n, _ := l.file.Write(lines)
-	l.size += int64(n)
 }
 
-// rotate gives the file a name with the time, begins a new one, and removes the
-// oldest.
-func (l *logFile) rotate() {
-	if os.Rename(l.path, l.path+"."+time.Now().UTC().Format(rotatedTime)) == nil {
-		l.close()
+// fitting is how many bytes of the lines, in whole lines, the file has room for.
+func (l *logFile) fitting(lines []byte) int {
+	room := max(l.max-l.size, 0)
+	if int64(len(lines)) <= room {
+		return len(lines)
 	}
+	return bytes.LastIndexByte(lines[:room], '\n') + 1
+}
+
+// rotate gives the file a name with the time, so that the next line begins a new
+// one, and removes the oldest. It tells whether that was possible.
+func (l *logFile) rotate() bool {
+	if os.Rename(l.path, l.path+"."+time.Now().UTC().Format(rotatedTime)) != nil {
+		return false
+	}
+	l.close()
 	rotated := rotatedLogs(l.path)
 	for len(rotated) > l.files-1 {
 		_ = os.Remove(rotated[0])
 		rotated = rotated[1:]
 	}
+	return true
 }
 
 // rotatedLogs are the rotated files of a log, oldest first.
@@ -116,7 +131,7 @@ func rotatedLogs(path string) []string {
 func (l *logFile) close() {
 	if l.file != nil {
 		_ = l.file.Close()
-		l.file = nil
+		l.file, l.size = nil, 0
 	}
 }
 
