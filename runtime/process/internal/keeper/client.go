@@ -172,11 +172,11 @@ func confirmGone(ctx context.Context, dir string, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		switch _, again := call(ctx, dir, &Request{Op: OpList}); {
-		case again == nil:
+		switch _, listErr := call(ctx, dir, &Request{Op: OpList}); {
+		case listErr == nil:
 			return fmt.Errorf("the keeper hung up: %w", err)
-		case errors.Is(again, ErrGone):
-			return again
+		case errors.Is(listErr, ErrGone):
+			return listErr
 		}
 		select {
 		case <-again.C:
