@@ -88,16 +88,24 @@ func TestReconcileMirror(t *testing.T) {
 	require.NotEqual(t, first.UID, second.UID)
 	require.Equal(t, "2", second.Annotations[podmanager.AnnotationMirror])
 
-	// kubernetes/kubernetes#79147: what is known may be out of date, so that a
-	// new mirror must not be deleted by its name. And what was not deleted is
-	// not made anew.
-	require.NoError(t, podmanager.ReconcileMirror(ctx, api, static("3"), first, node()))
-	require.Same(t, second, current())
-
 	require.ErrorContains(t, podmanager.ReconcileMirror(ctx, api, static("2"), nil, node()), "create mirror pod web_default: ")
 	down := errors.New("down")
 	api.Fail(down)
 	err := podmanager.ReconcileMirror(ctx, api, static("3"), second, node())
 	require.ErrorIs(t, err, down)
 	require.ErrorContains(t, err, "delete mirror pod web_default(mirror-2): ")
+}
+
+// kubernetes/kubernetes#79147: what is known of a mirror may be out of date, so a
+// new one must not be deleted by its name. And what was not deleted is not made
+// anew.
+func TestKubernetes79147MirrorIsDeletedByUID(t *testing.T) {
+	ctx := t.Context()
+	api := &podmanagertest.MirrorClient{}
+	require.NoError(t, podmanager.ReconcileMirror(ctx, api, static("1"), nil, node()))
+	first := api.Mirror("web_default")
+	require.NoError(t, podmanager.ReconcileMirror(ctx, api, static("2"), first, node()))
+	second := api.Mirror("web_default")
+	require.NoError(t, podmanager.ReconcileMirror(ctx, api, static("3"), first, node()))
+	require.Same(t, second, api.Mirror("web_default"))
 }

@@ -106,7 +106,7 @@ func without(m map[string]string, key string) map[string]string {
 
 // The Mux believes a source that says that a pod did not change: an equal
 // resourceVersion, or (static pods) an equal content hash. The recorder changed
-// pods behind both.
+// pods behind both. And a UID is one pod, of one source and under one name.
 var muxRules = []rule[*muxCase]{
 	{"an equal resourceVersion means an equal pod", func(c *muxCase, _, _ string) bool {
 		return c.anyPair(func(_ string, a, b *v1.Pod) bool {
@@ -118,6 +118,22 @@ var muxRules = []rule[*muxCase]{
 			hash := a.Annotations[podmanager.AnnotationHash]
 			return source != podmanager.SourceAPI && hash != "" && hash == b.Annotations[podmanager.AnnotationHash]
 		})
+	}},
+	{"a UID with a new name is another pod", func(c *muxCase, _, _ string) bool {
+		return c.anyPair(func(_ string, a, b *v1.Pod) bool { return podmanager.FullName(a) != podmanager.FullName(b) })
+	}},
+	{"a UID belongs to one source, and to one pod of a list", func(c *muxCase, _, _ string) bool {
+		owner := map[types.UID]string{}
+		for _, s := range c.Steps {
+			inList := map[types.UID]bool{}
+			for _, pod := range s.Pods {
+				if o, ok := owner[pod.UID]; inList[pod.UID] || ok && o != s.Source {
+					return true
+				}
+				inList[pod.UID], owner[pod.UID] = true, s.Source
+			}
+		}
+		return false
 	}},
 }
 

@@ -8,7 +8,8 @@ import (
 
 // PodSource says what should run here. It delivers snapshots (OpSet, the whole
 // list each time) or deltas (OpAdd, OpUpdate, OpRemove); OpRestore for pods out
-// of a checkpoint.
+// of a checkpoint. Each Run begins with an OpSet of all pods, be it empty: only
+// then the source counts as heard, and the absence of a pod means something.
 //
 // Run delivers until its context ends, and returns nil then. A source that
 // can't be read keeps trying, with back-off, and says so through Report.Err;
