@@ -134,7 +134,7 @@ func (l *SyncLoop) act(r *record, a lifecycle.Action) {
 	case lifecycle.Start:
 		l.startWork(r, a)
 	case lifecycle.AcquireName:
-		if l.names.Acquire(podmanager.FullName(r.pod), r.UID) {
+		if l.names.Acquire(r.fullName(), r.UID) {
 			l.step(r, lifecycle.NameGranted{})
 		}
 	case lifecycle.ReleaseName:
@@ -164,19 +164,23 @@ func (l *SyncLoop) entered(r *record) {
 	}
 }
 
-// releaseName gives the pod's full name back and wakes the next in the queue.
+// releaseName gives the pod's full name back, or its place in the queue, and
+// wakes the next one.
 func (l *SyncLoop) releaseName(r *record) {
-	next, ok := l.names.Release(podmanager.FullName(r.pod), r.UID)
+	next, ok := l.names.Release(r.fullName(), r.UID)
 	if !ok {
 		return
 	}
-	if successor := l.pods[next]; successor != nil {
-		l.inbox.post(func() {
-			if l.pods[next] == successor {
-				l.step(successor, lifecycle.NameGranted{})
-			}
-		})
-	}
+	l.inbox.post(func() {
+		switch successor := l.pods[next]; {
+		case successor == nil:
+		case successor.began():
+			l.step(successor, lifecycle.NameGranted{})
+		default:
+			l.enter(l.workers.ctx, successor)
+			l.publish(successor)
+		}
+	})
 }
 
 // schedule sets the pod's timer to whatever comes first.

@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/syncloop"
 )
 
 // The kubelet's successor waits for its work queue and the next housekeeping.
@@ -41,6 +43,44 @@ func TestStaticPodThatNeverGotItsNameLeavesTheQueue(t *testing.T) {
 		w.sendFrom("file", podmanager.OpRemove, old)
 		sleep(10 * time.Second)
 		require.Equal(t, []string{"three"}, strs(w.listed()))
+	})
+}
+
+// The manifest of a pod that needs most of the node changes: the new pod must not
+// be judged while the old one still takes its room (kubernetes/kubernetes#138391).
+func TestSuccessorIsJudgedOnceItsPredecessorHasEnded(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		old := pod("web", static, uid("one"), stubborn, grace(10), cpu("2"))
+		w.sendFrom("file", podmanager.OpAdd, old)
+		w.sendFrom("file", podmanager.OpRemove, old)
+		w.sendFrom("file", podmanager.OpAdd, pod("web", static, uid("two"), cpu("2")))
+		require.Equal(t, "NameTaken", condition(w.sink.Status("two"), syncloop.ConditionAdmitted).Reason)
+		sleep(10 * time.Second)
+		require.Equal(t, v1.PodRunning, w.phase("two"))
+		require.Nil(t, condition(w.sink.Status("two"), syncloop.ConditionAdmitted))
+	}, room("2", admission.Reject))
+}
+
+func TestRefusedStaticPodLeavesItsName(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.sendFrom("file", podmanager.OpAdd, pod("web", static, uid("one"), cpu("3")))
+		w.sendFrom("http", podmanager.OpAdd, pod("web", static, uid("two"), cpu("1")))
+		require.Equal(t, v1.PodFailed, w.phase("one"))
+		require.Equal(t, v1.PodRunning, w.phase("two"))
+	}, room("2", admission.Reject))
+}
+
+// The manifest of a pod changed while the agent was away.
+func TestStaticPodsOfOneNameDoNotOverlapAcrossARestart(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		w.sendFrom("file", podmanager.OpAdd, pod("web", static, uid("one")))
+		w.restart()
+		w.sendFrom("file", podmanager.OpAdd, pod("web", static, uid("two")))
+		require.Empty(t, w.observed("two").Containers)
+		require.True(t, w.observed("one").Running())
+		sleep(3 * time.Second)
+		require.False(t, w.observed("one").Running())
+		require.True(t, w.observed("two").Running())
 	})
 }
 

@@ -35,6 +35,7 @@ type SyncLoop struct {
 	inbox    *inbox
 	dirty    *dirtySet
 	views    views
+	gate     eventGate
 	sink     *sinkDriver
 	store    *storeDriver
 	relister relister

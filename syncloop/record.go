@@ -70,6 +70,9 @@ func newRecord(ref runtime.PodRef, now time.Time) *record {
 	return &record{PodRef: ref, added: now, life: lifecycle.State{UID: ref.UID}}
 }
 
+// fullName is the name under which static pods follow each other.
+func (r *record) fullName() string { return r.Name + "_" + r.Namespace }
+
 // began tells whether the pod's life has begun; before, and for a pod that was
 // refused, there is nothing to stop.
 func (r *record) began() bool { return r.life.Stage != "" }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
@@ -121,6 +122,7 @@ func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
 		return
 	}
 	l.listed = true
+	l.reserveNames()
 	held := l.held
 	l.held = nil
 	for _, u := range held {
@@ -128,6 +130,17 @@ func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
 	}
 	if l.stopping.active {
 		l.stopAll(l.stopping.opts)
+	}
+}
+
+// reserveNames has static pods of an earlier run hold their names until they are
+// either taken over or stopped: a manifest that changed while the agent was away
+// gives a pod of the same name and another UID.
+func (l *SyncLoop) reserveNames() {
+	for uid, p := range l.strangers {
+		if past := l.past[uid]; past != nil && past.Source != podmanager.SourceAPI && p.Running {
+			l.names.Acquire(p.Name+"_"+p.Namespace, uid)
+		}
 	}
 }
 

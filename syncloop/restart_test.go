@@ -65,7 +65,7 @@ func TestRestartAdoptsWhatRuns_123971(t *testing.T) {
 }
 
 func TestRestartRechecksIfAsked(t *testing.T) {
-	inBubble(t, func(t *testing.T, w *world) {
+	inWorld(t, func(t *testing.T, w *world) {
 		p := pod("web", cpu("2"), stubborn, grace(20))
 		w.add(p)
 		w.stop()
@@ -164,6 +164,23 @@ func TestRemoveBeforeOtherSourcesAreSeen_15195(t *testing.T) {
 		w.sendFrom("file", podmanager.OpRemove, p)
 		require.Empty(t, w.listed())
 	}, func(c *syncloop.Config) { c.Sources = []string{"file", "api"} })
+}
+
+func TestRestartLeavesWhatWasSaidOfAFinishedPod(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		job := pod("job", policy(v1.RestartPolicyNever), running(runtimetest.ExitsWith(0)))
+		w.add(job)
+		before := w.sink.Status(job.UID)
+		require.Equal(t, v1.PodSucceeded, before.Phase)
+		w.fake.Forget(job.UID) // its dead container was cleared away meanwhile
+		w.restart()
+		w.add(job)
+		sleep(time.Minute)
+		after := w.sink.Status(job.UID)
+		require.Equal(t, v1.PodSucceeded, after.Phase)
+		require.Equal(t, before.ContainerStatuses, after.ContainerStatuses)
+		require.Equal(t, before.PodIP, after.PodIP)
+	})
 }
 
 func TestStoreThatFailsLosesNothing(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
@@ -68,7 +67,7 @@ func (l *SyncLoop) publish(r *record) {
 		v.Waiting = r.wait.reason + ": " + r.wait.message
 		v.WaitingSince, v.RetryAt = r.wait.since, r.wait.at
 	case r.life.Stage == lifecycle.Sync && !r.life.Started:
-		v.Waiting = "another static pod named " + podmanager.FullName(r.pod) + " has not ended"
+		v.Waiting = "another static pod named " + r.fullName() + " has not ended"
 		v.WaitingSince = r.added
 	}
 	l.views.mu.Lock()

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -84,7 +86,6 @@ func (j *job) terminate(ctx context.Context) error {
 			j.say(podstatus.Compute(j.input))
 		}
 	}
-	before := j.input.Observed
 	err := j.loop.cfg.Runtime.KillPod(ctx, runtime.KillRequest{
 		Ref: j.ref, Pod: j.input.Pod, Grace: j.grace, Deadline: j.deadline,
 	})
@@ -101,7 +102,6 @@ func (j *job) terminate(ctx context.Context) error {
 	if j.input.Pod == nil {
 		return nil
 	}
-	j.input.Observed = withAddresses(j.input.Observed, before)
 	j.input.Stopped = true
 	j.say(podstatus.Compute(j.input))
 	return nil
@@ -117,13 +117,17 @@ func stillRunning(s *runtime.PodStatus) []string {
 	return names
 }
 
-// withAddresses gives a stopped pod the addresses that it had.
-func withAddresses(now, before *runtime.PodStatus) *runtime.PodStatus {
-	if len(now.IPs) > 0 || before == nil || len(before.IPs) == 0 {
-		return now
+// withAddresses gives a pod that has no network any more the addresses that were
+// said last. A sandbox that is ready and has none has none.
+func withAddresses(observed *runtime.PodStatus, said *v1.PodStatus) *runtime.PodStatus {
+	ready := func(s runtime.SandboxStatus) bool { return s.Ready }
+	if said == nil || len(observed.IPs) > 0 || len(said.PodIPs) == 0 || slices.ContainsFunc(observed.Sandboxes, ready) {
+		return observed
 	}
-	kept := *now
-	kept.IPs = slices.Clone(before.IPs)
+	kept := *observed
+	for _, ip := range said.PodIPs {
+		kept.IPs = append(kept.IPs, ip.IP)
+	}
 	return &kept
 }
 

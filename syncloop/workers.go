@@ -62,8 +62,8 @@ type job struct {
 	// record is only compared, never looked into.
 	record *record
 	ref    runtime.PodRef
-	work lifecycle.Work
-	seq  uint64
+	work   lifecycle.Work
+	seq    uint64
 	// input holds the pod and what its status is made of.
 	input    podstatus.Input
 	probes   runtime.ProbeVerdicts
@@ -196,7 +196,7 @@ func (j *job) observe(ctx context.Context) error {
 		return err
 	}
 	j.outcome.read = moment
-	j.input.Observed = status
+	j.input.Observed = withAddresses(status, j.input.Previous)
 	j.input.RestartAll = j.input.Pod != nil && runtime.RestartAllTriggered(j.input.Pod, status)
 	j.input.Now = time.Now()
 	return nil
