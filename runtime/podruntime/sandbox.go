@@ -54,6 +54,7 @@ func (p *pass) createSandbox(ctx context.Context, attempt uint32) error {
 		return fmt.Errorf("status of the new sandbox: %w", err)
 	}
 	p.podIPs = s.IPs
+	p.state.releaseHolds()
 	return nil
 }
 

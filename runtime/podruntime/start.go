@@ -136,6 +136,13 @@ func (s *podState) hold(name string, h hold) {
 	s.holds[name] = h
 }
 
+// releaseHolds lets all starts be tried again: the sandbox is another one.
+func (s *podState) releaseHolds() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.holds)
+}
+
 // attempt makes and starts one instance: image, configuration, create, start,
 // postStart hook.
 func (p *pass) attempt(ctx context.Context, start runtime.Start) *startError {

@@ -235,6 +235,12 @@ func TestFailedStartIsHeld(t *testing.T) {
 		res, err = n.sync(mended)
 		require.NoError(t, err)
 		require.True(t, res.Acted)
+
+		require.NoError(t, n.backend.FailSandbox(pod.UID))
+		res, err = n.sync(mended)
+		require.NoError(t, err)
+		require.Equal(t, "RunContainerError", res.Containers[0].Reason)
+		require.Equal(t, int32(3), n.status(pod).Container("bad").RestartCount, "it was tried again in the new sandbox")
 	})
 }
 
