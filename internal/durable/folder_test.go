@@ -183,24 +183,6 @@ func TestStrangersInTheFolder(t *testing.T) {
 	require.NotContains(t, files(t, f), ".tmp-123")
 }
 
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(""))
-	f.Add([]byte("kubeparts/1 sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\n"))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		dir := open(t, nil)
-		require.NoError(t, os.WriteFile(filepath.Join(dir.Path(), "r"), raw, 0o600))
-		data, err := dir.Read("r")
-		if err != nil {
-			return
-		}
-		// What reads as a record is what writing it gives.
-		require.NoError(t, dir.Write("r", data))
-		again, err := os.ReadFile(filepath.Join(dir.Path(), "r"))
-		require.NoError(t, err)
-		require.Equal(t, raw, again)
-	})
-}
-
 func BenchmarkCommit(b *testing.B) {
 	for _, n := range []int{1, 100} {
 		b.Run(fmt.Sprintf("records=%d", n), func(b *testing.B) {

@@ -66,9 +66,10 @@ type agent struct {
 	read *bufio.Scanner
 }
 
-func startAgent(t testing.TB, program, root string) *agent {
+func startAgent(t testing.TB, program, root string, inherited ...*os.File) *agent {
 	t.Helper()
 	cmd := exec.Command(program)
+	cmd.ExtraFiles = inherited
 	cmd.Env = append(os.Environ(), agentEnv+"="+root, "AGENTS_SECRET="+secret)
 	in, err := cmd.StdinPipe()
 	require.NoError(t, err)
@@ -169,6 +170,26 @@ func TestSecondAgentIsRefused(t *testing.T) {
 	b, err := process.New(process.Config{Root: root})
 	require.NoError(t, err)
 	require.NoError(t, b.Close())
+}
+
+// A pipe that the agent got from its own parent ends with the agent.
+func TestKeeperHoldsNothingOfOthers(t *testing.T) {
+	read, write, err := os.Pipe()
+	require.NoError(t, err)
+	defer read.Close()
+	root := filepath.Join(t.TempDir(), "root")
+	a := startAgent(t, "/proc/self/exe", root, write, write, write)
+	require.NoError(t, write.Close())
+	id := a.pod("pod", "exec sleep 1000000")
+	a.kill()
+	data, err := io.ReadAll(read)
+	require.NoError(t, err)
+	require.Empty(t, data)
+
+	n := &node{t: t, root: root}
+	n.open()
+	defer n.clear()
+	require.Equal(t, runtime.StateRunning, n.status(id).State)
 }
 
 // What a terminal or a supervisor sends to the agent's group concerns no keeper,

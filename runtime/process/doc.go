@@ -23,6 +23,9 @@
 // image that runs, not from its path. A keeper of an older program serves a
 // newer agent.
 //
+// A supervisor that kills all that a service started kills the keepers too. Under
+// systemd, KillMode=process leaves them alone.
+//
 // # What it does not do
 //
 //   - Isolation: a process sees the files, the processes and the devices of the

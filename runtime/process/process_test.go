@@ -4,12 +4,10 @@ package process_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -86,195 +83,6 @@ func TestAdoption(t *testing.T) {
 	require.ErrorContains(t, err, "attempt 0 is taken")
 }
 
-// What a container leaves in its group, in another session or with nobody as
-// its parent ends with it, whether it ends by itself or is stopped.
-func TestNothingIsLeftBehind(t *testing.T) {
-	escapes := map[string]string{
-		"child":               `sleep 1000000 & echo $!; `,
-		"deaf child":          `(trap "" TERM HUP; sleep 1000000) & echo $!; `,
-		"daemon":              `setsid sh -c 'echo $$; exec sleep 1000000' & sleep 0.1; `,
-		"daemon's child":      `setsid sh -c 'sleep 1000000 & echo $!' ; `,
-		"daemon with no name": `env -i /usr/bin/setsid /bin/sh -c 'sleep 1000000 & echo $!' ; `,
-	}
-	ends := map[string]func(n *node, id, sandbox string){
-		"by itself": func(n *node, id, _ string) { require.NoError(n.t, os.WriteFile(n.logs+"/go", nil, 0o600)) },
-		"stopped":   func(n *node, id, _ string) { require.NoError(n.t, n.StopContainer(n.t.Context(), id, longGrace)) },
-		"killed":    func(n *node, id, _ string) { require.NoError(n.t, n.StopContainer(n.t.Context(), id, 0)) },
-		"removed":   func(n *node, id, _ string) { require.NoError(n.t, n.RemoveContainer(n.t.Context(), id)) },
-		"sandbox stopped": func(n *node, _, sandbox string) {
-			require.NoError(n.t, n.StopSandbox(n.t.Context(), sandbox))
-		},
-	}
-	for escape, script := range escapes {
-		for end, do := range ends {
-			t.Run(escape+"/"+end, func(t *testing.T) {
-				t.Parallel()
-				n := newNode(t)
-				sandbox := n.sandbox("pod")
-				id := n.start(sandbox, n.config("main", script+`until test -e "$1"; do sleep 0.01; done`, n.logs+"/go"))
-				pid := n.saidPID("main")
-				require.True(t, alive(pid))
-				do(n, id, sandbox)
-				if end != "removed" {
-					n.exited(id)
-				}
-				require.False(t, alive(pid))
-			})
-		}
-	}
-}
-
-// A container that ends takes nothing of its neighbours with it.
-func TestNeighboursLive(t *testing.T) {
-	n := newNode(t)
-	sandbox := n.sandbox("pod")
-	other := n.start(sandbox, n.config("other", "setsid sh -c 'sleep 1000000 & echo $!'; exec sleep 1000000"))
-	daemon := n.saidPID("other")
-	id := n.start(sandbox, n.config("main", "setsid sh -c 'sleep 1000000 & echo $!'; exec sleep 1000000"))
-	gone := n.saidPID("main")
-	require.NoError(t, n.StopContainer(t.Context(), id, longGrace))
-	require.False(t, alive(gone))
-	require.True(t, alive(daemon))
-	require.Equal(t, runtime.StateRunning, n.status(other).State)
-}
-
-// A keeper that was killed takes its containers with it, and the backend says
-// so, at once to those who watch.
-func TestKilledKeeper(t *testing.T) {
-	for _, when := range []string{"seen", "unseen"} {
-		t.Run(when, func(t *testing.T) {
-			n := newNode(t)
-			sandbox := n.sandbox("pod")
-			id := n.start(sandbox, n.config("main", "setsid sh -c 'sleep 1000000 & echo $!'; exec sleep 1000000"))
-			ended := n.start(sandbox, n.config("ended", "exit 3"))
-			n.exited(ended)
-			daemon, pid := n.saidPID("main"), mainPID(t, n, id)
-
-			told := make(chan types.UID, 100)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			done := make(chan error)
-			go func() { done <- n.Watch(ctx, func(uid types.UID) { told <- uid }) }()
-			require.Equal(t, types.UID("uid-pod"), <-told)
-
-			if when == "unseen" {
-				cancel()
-				require.ErrorIs(t, <-done, context.Canceled)
-			}
-			require.NoError(t, syscall.Kill(parent(t, pid), syscall.SIGKILL))
-			if when == "seen" {
-				require.Equal(t, types.UID("uid-pod"), <-told)
-				cancel()
-				require.ErrorIs(t, <-done, context.Canceled)
-			} else {
-				eventually(t, func() bool { return !alive(pid) })
-				n.reopen()
-			}
-
-			st := n.status(id)
-			require.Equal(t, runtime.StateExited, st.State)
-			require.EqualValues(t, 137, st.ExitCode)
-			require.Equal(t, "ContainerStatusUnknown", st.Reason)
-			require.Contains(t, st.Message, "the keeper of the sandbox was killed")
-			require.False(t, st.FinishedAt.IsZero())
-			require.False(t, alive(pid))
-			require.False(t, alive(daemon), "what left its session is found by its marker")
-			require.EqualValues(t, 3, n.status(ended).ExitCode)
-
-			sb, err := n.SandboxStatus(t.Context(), sandbox)
-			require.NoError(t, err)
-			require.False(t, sb.Ready)
-			require.Empty(t, sb.IPs)
-			_, err = n.CreateContainer(t.Context(), sandbox, n.config("next", "true"))
-			require.ErrorContains(t, err, "the sandbox is not ready")
-			require.NoError(t, n.RemoveContainer(t.Context(), id))
-			_, err = n.ContainerStatus(t.Context(), id)
-			require.ErrorIs(t, err, runtime.ErrNotFound)
-		})
-	}
-}
-
-func TestExec(t *testing.T) {
-	n := newNode(t)
-	cfg := n.config("main", "exec sleep 1000000")
-	cfg.Env = []runtime.EnvVar{{Name: "GREETING", Value: "hello world"}}
-	cfg.WorkingDir = n.logs
-	id := n.start(n.sandbox("pod"), cfg)
-	var out, errs bytes.Buffer
-	code, err := n.Exec(t.Context(), id,
-		[]string{"sh", "-c", `echo "$GREETING"; pwd; cat; echo oops >&2; exit 3`},
-		runtime.ExecIO{Stdin: strings.NewReader("from stdin\n"), Stdout: &out, Stderr: &errs})
-	require.NoError(t, err)
-	require.Equal(t, 3, code)
-	require.Equal(t, "hello world\n"+n.logs+"\nfrom stdin\n", out.String())
-	require.Equal(t, "oops\n", errs.String())
-
-	_, err = n.Exec(t.Context(), id, []string{"no-such-program"}, runtime.ExecIO{})
-	require.ErrorContains(t, err, "executable file not found in $PATH")
-	code, err = n.Exec(t.Context(), id, []string{"sh", "-c", "kill -9 $$"}, runtime.ExecIO{})
-	require.NoError(t, err)
-	require.Equal(t, 137, code)
-
-	require.NoError(t, n.StopContainer(t.Context(), id, 0))
-	_, err = n.Exec(t.Context(), id, []string{"true"}, runtime.ExecIO{})
-	require.ErrorContains(t, err, "not running")
-}
-
-// Output that is longer than any buffer arrives whole, though the command ends
-// before it was read.
-func TestExecOutputIsWhole(t *testing.T) {
-	n := newNode(t)
-	id := n.run("pod", "exec sleep 1000000")
-	var out bytes.Buffer
-	code, err := n.Exec(t.Context(), id, []string{"head", "-c", "1000000", "/dev/zero"}, runtime.ExecIO{Stdout: &out})
-	require.NoError(t, err)
-	require.Zero(t, code)
-	require.Equal(t, 1_000_000, out.Len())
-}
-
-// What a command leaves in the background neither holds it up nor survives the
-// container.
-func TestExecInBackground(t *testing.T) {
-	n := newNode(t)
-	id := n.run("pod", "exec sleep 1000000")
-	var out bytes.Buffer
-	code, err := n.Exec(t.Context(), id, []string{"sh", "-c", "sleep 1000000 & echo $!"}, runtime.ExecIO{Stdout: &out})
-	require.NoError(t, err)
-	require.Zero(t, code)
-	pid, err := strconv.Atoi(strings.TrimSpace(out.String()))
-	require.NoError(t, err)
-	require.True(t, alive(pid))
-	require.NoError(t, n.StopContainer(t.Context(), id, longGrace))
-	require.False(t, alive(pid))
-}
-
-// A command that is given up ends with all that it started, the container lives.
-func TestExecGivenUp(t *testing.T) {
-	n := newNode(t)
-	id := n.run("pod", "exec sleep 1000000")
-	pids := filepath.Join(n.logs, "pids")
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		eventually(t, func() bool {
-			data, _ := os.ReadFile(pids)
-			return strings.Count(string(data), "\n") == 3
-		})
-		cancel()
-	}()
-	_, err := n.Exec(ctx, id, []string{"sh", "-c",
-		`trap "" TERM; echo $$ > "$1"; setsid sh -c 'sleep 1000000 & echo $! >> "$1"' sh "$1"; sleep 1000000 & echo $! >> "$1"; wait`, "sh", pids},
-		runtime.ExecIO{Stdout: new(bytes.Buffer)})
-	require.ErrorIs(t, err, context.Canceled)
-	data, err := os.ReadFile(pids)
-	require.NoError(t, err)
-	for _, field := range strings.Fields(string(data)) {
-		pid, err := strconv.Atoi(field)
-		require.NoError(t, err)
-		require.False(t, alive(pid))
-	}
-	require.Equal(t, runtime.StateRunning, n.status(id).State)
-}
-
 func TestEnvironment(t *testing.T) {
 	t.Setenv("AGENTS_OWN", "not for pods")
 	n := newNode(t)
@@ -314,69 +122,6 @@ func TestSecretsStayOffTheDisk(t *testing.T) {
 	require.Empty(t, grep(t, n.root, secret))
 	require.NoError(t, n.StopContainer(t.Context(), id, 0))
 	require.Empty(t, grep(t, n.root, secret))
-}
-
-func TestLog(t *testing.T) {
-	n := newNode(t)
-	long := strings.Repeat("x", 40_000)
-	id := n.run("pod", `echo out; echo; printf 'no end'; echo err >&2; sleep 0; exit 0`)
-	require.Equal(t, "Completed", n.exited(id).Reason)
-	var stdout, stderr []string
-	for line := range strings.Lines(n.log("pod")) {
-		stamp, rest, _ := strings.Cut(line, " ")
-		_, err := time.Parse(time.RFC3339Nano, stamp)
-		require.NoError(t, err)
-		if strings.HasPrefix(rest, "stdout") {
-			stdout = append(stdout, rest)
-		} else {
-			stderr = append(stderr, rest)
-		}
-	}
-	require.Equal(t, []string{"stdout F out\n", "stdout F \n", "stdout F no end\n"}, stdout)
-	require.Equal(t, []string{"stderr F err\n"}, stderr)
-
-	id = n.run("long", `echo "$1"`, long)
-	n.exited(id)
-	var text strings.Builder
-	tags := ""
-	for _, file := range logFiles(t, n, "long") {
-		data, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for line := range strings.Lines(string(data)) {
-			fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
-			tags += fields[2]
-			text.WriteString(fields[3])
-		}
-	}
-	require.Equal(t, "PPF", tags)
-	require.Equal(t, long, text.String())
-}
-
-// logFiles are the files of a log, oldest first.
-func logFiles(t testing.TB, n *node, name string) []string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(n.logs, name+".log.*"))
-	require.NoError(t, err)
-	slices.Sort(files)
-	return append(files, filepath.Join(n.logs, name+".log"))
-}
-
-func TestLogRotation(t *testing.T) {
-	n := newNode(t) // 10 kB a file, 3 files
-	id := n.run("pod", "i=0; while test $i -lt 2000; do i=$((i+1)); echo line $i; done")
-	n.exited(id)
-	files := logFiles(t, n, "pod")
-	require.Len(t, files, 3)
-	var last string
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.LessOrEqual(t, len(data), 10_000)
-		require.True(t, bytes.HasSuffix(data, []byte("\n")), "no line is cut")
-		lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-		last = lines[len(lines)-1]
-	}
-	require.True(t, strings.HasSuffix(last, " F line 2000"), last)
 }
 
 func TestStartErrors(t *testing.T) {
@@ -483,95 +228,6 @@ func TestUsersAndPrivileges(t *testing.T) {
 		said = append(said, text)
 	}
 	require.Equal(t, []string{"1234", "2345", "2345 3000 4000", "wrote", "1"}, said)
-}
-
-// State that was damaged is set aside and told of; the other sandboxes live.
-func TestDamagedState(t *testing.T) {
-	damage := func(t *testing.T, path string) {
-		t.Helper()
-		data, err := os.ReadFile(path)
-		require.NoError(t, err)
-		data[len(data)-1] ^= 1
-		require.NoError(t, os.WriteFile(path, data, 0o600))
-	}
-	t.Run("sandbox, its keeper lives", func(t *testing.T) {
-		n := newNode(t)
-		id := n.run("pod", "exec sleep 1000000")
-		sandbox := n.status(id).SandboxID
-		damage(t, filepath.Join(n.root, "s", sandbox, "sandbox"))
-		n.reopen()
-		require.Len(t, n.Problems(), 1)
-		require.ErrorContains(t, n.Problems()[0], "record sandbox in")
-		require.Equal(t, runtime.StateRunning, n.status(id).State)
-		n.reopen()
-		require.Empty(t, n.Problems(), "it was mended")
-		require.Equal(t, runtime.StateRunning, n.status(id).State)
-	})
-	t.Run("sandbox, its keeper is dead", func(t *testing.T) {
-		n := newNode(t)
-		lives := n.run("lives", "exec sleep 1000000")
-		id := n.run("pod", "setsid sh -c 'sleep 1000000 & echo $!'; exec sleep 1000000")
-		daemon := n.saidPID("pod")
-		sandbox := n.status(id).SandboxID
-		require.NoError(t, syscall.Kill(parent(t, mainPID(t, n, id)), syscall.SIGKILL))
-		damage(t, filepath.Join(n.root, "s", sandbox, "sandbox"))
-		require.NoError(t, n.Close())
-		n.open()
-		require.Len(t, n.Problems(), 1)
-		require.False(t, alive(daemon))
-		_, err := n.ContainerStatus(t.Context(), id)
-		require.ErrorIs(t, err, runtime.ErrNotFound)
-		aside, err := filepath.Glob(filepath.Join(n.root, "s", sandbox, "sandbox.corrupt-*"))
-		require.NoError(t, err)
-		require.Len(t, aside, 1)
-		require.Equal(t, runtime.StateRunning, n.status(lives).State)
-	})
-	t.Run("container", func(t *testing.T) {
-		n := newNode(t)
-		sandbox := n.sandbox("pod")
-		lost := n.start(sandbox, n.config("lost", "setsid sh -c 'sleep 1000000 & echo $!'; exec sleep 1000000"))
-		kept := n.start(sandbox, n.config("kept", "exit 3"))
-		daemon := n.saidPID("lost")
-		n.exited(kept)
-		_, suffix, _ := strings.Cut(lost, "-")
-		damage(t, filepath.Join(n.root, "s", sandbox, "c-"+suffix))
-		require.Equal(t, runtime.StateRunning, n.status(lost).State, "the keeper knows better")
-		require.NoError(t, syscall.Kill(parent(t, mainPID(t, n, lost)), syscall.SIGKILL))
-		require.EqualValues(t, 3, n.exited(kept).ExitCode)
-		_, err := n.ContainerStatus(t.Context(), lost)
-		require.ErrorIs(t, err, runtime.ErrNotFound)
-		require.False(t, alive(daemon))
-	})
-	t.Run("making cut short", func(t *testing.T) {
-		n := newNode(t)
-		half := filepath.Join(n.root, "s", strings.Repeat("ab", 12))
-		require.NoError(t, os.Mkdir(half, 0o700))
-		n.reopen()
-		require.Empty(t, n.Problems())
-		require.NoDirExists(t, half)
-	})
-}
-
-// A keeper that somebody stopped (SIGSTOP) harms no other pod: its containers
-// are in an unknown state meanwhile.
-func TestStoppedKeeper(t *testing.T) {
-	n := newNode(t)
-	process.SetPatience(n.Backend, 100*time.Millisecond)
-	id, other := n.run("pod", "exec sleep 1000000"), n.run("other", "exec sleep 1000000")
-	k := parent(t, mainPID(t, n, id))
-	require.NoError(t, syscall.Kill(k, syscall.SIGSTOP))
-	defer func() { _ = syscall.Kill(k, syscall.SIGCONT) }()
-	require.Equal(t, runtime.StateUnknown, n.status(id).State)
-	list, err := n.ListContainers(t.Context(), runtime.Filter{})
-	require.NoError(t, err)
-	states := map[string]runtime.State{}
-	for _, c := range list {
-		states[c.ID] = c.State
-	}
-	require.Equal(t, map[string]runtime.State{id: runtime.StateUnknown, other: runtime.StateRunning}, states)
-	process.SetPatience(n.Backend, time.Minute)
-	require.NoError(t, syscall.Kill(k, syscall.SIGCONT))
-	require.Equal(t, runtime.StateRunning, n.status(id).State)
 }
 
 func TestConfig(t *testing.T) {

@@ -36,6 +36,7 @@ func serveAsKeeper() error {
 	// Few objects live here; a small heap matters more than the time of a
 	// collection.
 	debug.SetGCPercent(20)
+	closeInherited()
 	file := os.NewFile(listenerFD, Socket)
 	listener, err := net.FileListener(file)
 	if err != nil {

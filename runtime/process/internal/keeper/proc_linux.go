@@ -22,6 +22,25 @@ func becomeSubreaper() error {
 	return nil
 }
 
+// closeInherited closes what came from the agent's own parent through the agent:
+// a keeper would hold it open for as long as the pod runs, and its containers
+// too. What this program opened itself is marked to be closed on exec.
+func closeInherited() {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range fds {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil || fd <= listenerFD {
+			continue
+		}
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+}
+
 // forbidNewPrivileges holds for this thread and all that is forked from it.
 func forbidNewPrivileges() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

@@ -12,6 +12,8 @@ const inheritsOrphans = false
 
 func becomeSubreaper() error { return nil }
 
+func closeInherited() {}
+
 func forbidNewPrivileges() error { return errors.ErrUnsupported }
 
 func childAttr(user *User) *syscall.SysProcAttr {
