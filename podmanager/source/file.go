@@ -27,13 +27,15 @@ const DefaultPeriod = 20 * time.Second
 const settle = 50 * time.Millisecond
 
 // File is the source of static pods in a file or a folder. A folder is read
-// without its sub-folders; names that begin with a dot are skipped, and those
-// of editors' and downloads' temporary files (*~, #*#, *.swp, *.swx, *.tmp).
+// without its sub-folders, which a warning names; names that begin with a dot are
+// skipped, and those of editors' and downloads' temporary files (*~, #*#, *.swp,
+// *.swx, *.tmp).
 //
 // A periodic read is the truth, and a watch on the file system a hint that makes
 // it come early. A file is parsed again only when it changed.
 type File struct {
-	// Path of the file or folder; required.
+	// Path of the file or folder; required. It is made absolute, and then is
+	// part of the identity of the pods.
 	Path string
 	// Decoder turns a manifest into pods; its NodeName is required.
 	Decoder manifest.Decoder
@@ -54,8 +56,12 @@ func (f *File) Run(ctx context.Context, deliver func(podmanager.Report)) error {
 	if f.Path == "" {
 		return errors.New("file source: Path is empty")
 	}
-	reader := newFileReader(f)
-	hints := newHints(f.Path, f.NoWatch, f.Logger)
+	path, err := filepath.Abs(f.Path) // it is part of the pods' identity
+	if err != nil {
+		return fmt.Errorf("file source: %s: %w", f.Path, err)
+	}
+	reader := newFileReader(f, path)
+	hints := newHints(path, f.NoWatch, f.Logger)
 	defer hints.close()
 	period := f.Period
 	if period <= 0 {
@@ -88,15 +94,16 @@ type fileReader struct {
 	decoder           manifest.Decoder
 	missingMeansEmpty bool
 
-	files map[string]*entry // by path
-	said  bool              // a list was given
+	files   map[string]*entry // by path
+	folders map[string]bool   // sub-folders that were named in a warning
+	said    bool              // a list was given
 }
 
-func newFileReader(f *File) *fileReader {
+func newFileReader(f *File, path string) *fileReader {
 	decoder := f.Decoder
 	decoder.Source = podmanager.SourceFile
 	return &fileReader{
-		path:              filepath.Clean(f.Path),
+		path:              path,
 		decoder:           decoder,
 		missingMeansEmpty: f.MissingMeansEmpty,
 		files:             make(map[string]*entry),
@@ -106,7 +113,7 @@ func newFileReader(f *File) *fileReader {
 // read looks at everything once. The report has a list only if something
 // changed since the last one.
 func (r *fileReader) read() podmanager.Report {
-	paths, err := r.list()
+	paths, folders, err := r.list()
 	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
 	case missing && r.missingMeansEmpty:
@@ -134,30 +141,49 @@ func (r *fileReader) read() podmanager.Report {
 	if e := r.files[r.path]; e != nil && e.err != nil && len(e.pods) == 0 {
 		return podmanager.Report{Err: e.err} // a single file that never was good is no answer
 	}
-	return r.report(changed, nil)
+	report := r.report(changed, nil)
+	report.Warnings = append(report.Warnings, r.nameFolders(folders)...)
+	return report
 }
 
-// list gives the paths of the manifests, in the order of their names.
-func (r *fileReader) list() ([]string, error) {
+// nameFolders warns of sub-folders, of each once while it is there.
+func (r *fileReader) nameFolders(folders []string) (warnings []string) {
+	named := make(map[string]bool, len(folders))
+	for _, path := range folders {
+		named[path] = true
+		if !r.folders[path] {
+			warnings = append(warnings, path+": a folder; manifests in it are not read")
+		}
+	}
+	r.folders = named
+	return warnings
+}
+
+// list gives the paths of the manifests and of sub-folders, in the order of
+// their names.
+func (r *fileReader) list() (paths, folders []string, err error) {
 	info, err := os.Stat(r.path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if !info.IsDir() {
-		return []string{r.path}, nil
+		return []string{r.path}, nil, nil
 	}
 	names, err := os.ReadDir(r.path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var paths []string
 	for _, name := range names {
 		path := filepath.Join(r.path, name.Name())
-		if !temporary(name.Name()) && !isFolder(name, path) {
+		switch {
+		case temporary(name.Name()):
+		case isFolder(name, path):
+			folders = append(folders, path)
+		default:
 			paths = append(paths, path)
 		}
 	}
-	return paths, nil
+	return paths, folders, nil
 }
 
 // isFolder tells whether the name is a folder, or a link to one.

@@ -44,7 +44,7 @@ func names(report podmanager.Report) []string {
 }
 
 func reader(path string) *fileReader {
-	return newFileReader(&File{Path: path, Decoder: decoder})
+	return newFileReader(&File{Decoder: decoder}, path)
 }
 
 func manifestErrors(err error) []*podmanager.ManifestError {
@@ -97,9 +97,12 @@ func TestFolderSkipsWhatIsNoManifest(t *testing.T) {
 	}
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "sub.yaml"), 0o700))
 	write(t, filepath.Join(dir, "sub.yaml", "a.yaml"), podYAML("below"))
-	report := reader(dir).read()
+	r := reader(dir)
+	report := r.read()
 	require.NoError(t, report.Err)
 	require.Empty(t, report.Pods)
+	require.Equal(t, []string{filepath.Join(dir, "sub.yaml") + ": a folder; manifests in it are not read"}, report.Warnings)
+	require.Empty(t, r.read().Warnings, "said once")
 }
 
 // A FIFO would hang a reader, a device would never end.
@@ -210,7 +213,7 @@ func TestMissingFolderIsNoAnswer(t *testing.T) {
 func TestMissingFolderMeansEmptyWhenAsked(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "a.yaml"), podYAML("a"))
-	r := newFileReader(&File{Path: dir, Decoder: decoder, MissingMeansEmpty: true})
+	r := newFileReader(&File{Decoder: decoder, MissingMeansEmpty: true}, dir)
 	r.read()
 	require.NoError(t, os.RemoveAll(dir))
 	report := r.read()
@@ -354,6 +357,20 @@ func TestPeriodIsEnoughWithoutAWatch(t *testing.T) {
 	await(t, reports)
 	write(t, filepath.Join(dir, "a.yaml"), podYAML("a"))
 	await(t, reports, "a")
+}
+
+// A pod's identity must not depend on how its folder was written.
+func TestRelativePathIsMadeAbsolute(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.yaml"), podYAML("a"))
+	t.Chdir(dir)
+	want := reader(dir).read().Pods[0].UID
+	select {
+	case r := <-run(t, &File{Path: "./", Decoder: decoder}):
+		require.Equal(t, want, r.Pods[0].UID)
+	case <-time.After(patience):
+		require.FailNow(t, "nothing was read")
+	}
 }
 
 func TestFileNeedsAPath(t *testing.T) {

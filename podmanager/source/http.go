@@ -122,7 +122,7 @@ func originOf(u *url.URL) string {
 	return plain.String()
 }
 
-// redirect bounds redirects, and keeps the headers from other hosts.
+// redirect bounds redirects, and keeps headers and the URL from other hosts.
 func (f *fetcher) redirect(req *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
@@ -131,6 +131,7 @@ func (f *fetcher) redirect(req *http.Request, via []*http.Request) error {
 		for name := range f.Header {
 			req.Header.Del(name)
 		}
+		req.Header.Del("Referer")
 	}
 	return nil
 }
@@ -220,8 +221,8 @@ func (f *fetcher) empty() podmanager.Report {
 	return report
 }
 
-// take decodes a new body. Pods that it refuses stay as they were; a body that
-// is refused as a whole is no answer.
+// take decodes a new body. Pods that it refuses stay as they were; a body in
+// which nothing is good is no answer.
 func (f *fetcher) take(body []byte, sum [sha256.Size]byte, validator http.Header) podmanager.Report {
 	result := f.Decoder.Decode(body, f.origin)
 	pods := result.Pods
@@ -240,7 +241,7 @@ func (f *fetcher) take(body []byte, sum [sha256.Size]byte, validator http.Header
 	}
 	f.decoded, f.sum, f.validator, f.err = true, sum, validator, errors.Join(errs...)
 	report := podmanager.Report{Err: f.err, Warnings: result.Warnings}
-	if len(errs) > 0 && !result.List {
+	if len(errs) > 0 && len(result.Pods) == 0 {
 		return report
 	}
 	f.pods = pods

@@ -87,6 +87,10 @@ func TestHTTPBadItemIsRefusedAlone(t *testing.T) {
 
 	report, _ = f.fetch(t.Context())
 	require.Error(t, report.Err, "it stays wrong until it is mended")
+
+	answers(handler, body(listJSON(podJSON("No_Name"), podJSON("Nor_This"))))
+	report, _ = f.fetch(t.Context())
+	require.Empty(t, report.Op, "a list in which nothing is good is no answer")
 }
 
 func TestHTTPFailuresAreNoAnswer(t *testing.T) {
@@ -164,9 +168,10 @@ func TestHTTPHeadersStayWithTheirHost(t *testing.T) {
 	})
 	answers(otherHandler, func(w http.ResponseWriter, r *http.Request) {
 		require.Empty(t, r.Header.Get("X-Token"))
+		require.Empty(t, r.Header.Get("Referer"), "it would tell the query of the URL")
 		_, _ = io.WriteString(w, podYAML("a"))
 	})
-	f := newTestFetcher(t, &HTTP{URL: server.URL, Header: http.Header{"X-Token": {"hush"}}})
+	f := newTestFetcher(t, &HTTP{URL: server.URL + "?token=hush", Header: http.Header{"X-Token": {"hush"}}})
 	report, _ := f.fetch(t.Context())
 	require.NoError(t, report.Err)
 	require.Equal(t, []string{"a"}, names(report))

@@ -65,10 +65,12 @@ type RuleError struct {
 	Err  error  // what was seen
 }
 
+// Error says which rule was broken, and how.
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("%s: %v (rule: %s)", e.Case, e.Err, e.Rule)
 }
 
+// Unwrap returns Err.
 func (e *RuleError) Unwrap() error { return e.Err }
 
 type suiteCase struct {
