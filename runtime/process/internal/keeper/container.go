@@ -158,11 +158,20 @@ func (k *keeper) kill(c *container) {
 
 // mainEnded is called when the first process was reaped. A sweep follows.
 func (k *keeper) mainEnded(c *container, status syscall.WaitStatus) {
-	c.rec.FinishedAt, c.status = time.Now(), status
+	c.rec.FinishedAt, c.status = endAfter(c.rec.StartedAt, time.Now()), status
 	c.phase = phaseSweeping
 	if c.killer != nil {
 		c.killer.Stop()
 	}
+}
+
+// endAfter is the time of an end, which is not before the start although the
+// clock of the machine was set back.
+func endAfter(start, now time.Time) time.Time {
+	if start, now = start.Round(0), now.Round(0); now.Before(start) {
+		return start
+	}
+	return now
 }
 
 // swept is called when no process of the container lives any more.

@@ -176,6 +176,12 @@ func TestLogThatFails(t *testing.T) {
 	none.Close()
 }
 
+func TestClockSetBack(t *testing.T) {
+	start := time.Now()
+	require.Equal(t, start.Round(0), endAfter(start, start.Add(-time.Hour)))
+	require.Equal(t, start.Round(0).Add(time.Second), endAfter(start, start.Add(time.Second)))
+}
+
 func TestLookPath(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(dir+"/tool", nil, 0o755))
