@@ -99,7 +99,7 @@ func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan
 				return a.stop(ctx, signals, syncloop.ShutdownOptions{Remove: true})
 			}
 		case <-draw.C:
-			a.screen.draw(a.pods(), a.events.last())
+			a.screen.draw(a.pods(), a.events.last(screenEvents, ""))
 		case err := <-ended:
 			a.final = a.pods()
 			return fmt.Errorf("the agent ended by itself: %w", err)
@@ -185,6 +185,6 @@ func (a *agent) sayStopping() {
 func (a *agent) say(format string, args ...any) {
 	a.events.add(v1.EventTypeNormal, "agent", "Agent", fmt.Sprintf(format, args...))
 	if a.screen != nil {
-		a.screen.draw(a.pods(), a.events.last())
+		a.screen.draw(a.pods(), a.events.last(screenEvents, ""))
 	}
 }

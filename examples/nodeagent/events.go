@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,18 +12,32 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 )
 
-// eventLog prints events as lines and keeps the newest few for the live table.
-// An event that says the same of the same object again is printed at a falling
-// rate: the 1st, 2nd, 4th, 8th … time.
+// event is one line that a person reads.
+type event struct {
+	Time    time.Time `json:"time"`
+	Type    string    `json:"type"`
+	Object  string    `json:"object"`
+	Reason  string    `json:"reason"`
+	Message string    `json:"message"`
+}
+
+func (e event) String() string {
+	return fmt.Sprintf("%s %-7s %s %s: %s", e.Time.Format("15:04:05.000"), e.Type, e.Object, e.Reason, e.Message)
+}
+
+// eventLog prints events as lines and keeps the newest. An event that says the
+// same of the same object again is printed and kept at a falling rate: the 1st,
+// 2nd, 4th, 8th … time.
 type eventLog struct {
-	mu     sync.Mutex
-	out    io.Writer // nil: keep only
-	recent []string
-	seen   map[string]int
+	mu   sync.Mutex
+	out  io.Writer // nil: keep only
+	kept []event
+	seen map[string]int
 }
 
 const (
-	recentEvents = 8
+	// keptEvents is how many events can be asked for.
+	keptEvents = 1000
 	// seenEvents bounds what is remembered of events that repeat.
 	seenEvents = 10_000
 )
@@ -36,12 +51,11 @@ func (l *eventLog) Eventf(object apiruntime.Object, eventtype, reason, messageFm
 	l.add(eventtype, objectName(object), reason, fmt.Sprintf(messageFmt, args...))
 }
 
-// add prints time, type, object, Reason and message on one line.
 func (l *eventLog) add(eventtype, object, reason, message string) {
-	message = oneLine(message)
+	e := event{Time: time.Now(), Type: eventtype, Object: object, Reason: reason, Message: oneLine(message)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	key := eventtype + "\x00" + object + "\x00" + reason + "\x00" + message
+	key := strings.Join([]string{e.Type, e.Object, e.Reason, e.Message}, "\x00")
 	if len(l.seen) >= seenEvents {
 		clear(l.seen)
 	}
@@ -51,22 +65,33 @@ func (l *eventLog) add(eventtype, object, reason, message string) {
 		return
 	}
 	if n > 1 {
-		message += fmt.Sprintf(" (%d times)", n)
+		e.Message += fmt.Sprintf(" (%d times)", n)
 	}
-	line := fmt.Sprintf("%s %-7s %s %s: %s", time.Now().Format("15:04:05.000"), eventtype, object, reason, message)
-	if l.recent = append(l.recent, line); len(l.recent) > recentEvents {
-		l.recent = l.recent[1:]
+	if len(l.kept) == keptEvents {
+		l.kept = append(l.kept[:0], l.kept[1:]...)
 	}
+	l.kept = append(l.kept, e)
 	if l.out != nil {
-		fmt.Fprintln(l.out, line)
+		fmt.Fprintln(l.out, e)
 	}
 }
 
-// last returns the newest events, oldest first.
-func (l *eventLog) last() []string {
+// last returns the newest n events about the object and its parts, oldest first;
+// an empty object is any.
+func (l *eventLog) last(n int, object string) []event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]string(nil), l.recent...)
+	var found []event
+	for _, e := range slices.Backward(l.kept) {
+		if len(found) == n {
+			break
+		}
+		if object == "" || e.Object == object || strings.HasPrefix(e.Object, object+"/") {
+			found = append(found, e)
+		}
+	}
+	slices.Reverse(found)
+	return found
 }
 
 // objectName gives pod/namespace/name, with the container where the event is

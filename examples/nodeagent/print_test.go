@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -106,7 +107,21 @@ func TestEventsThatRepeatArePrintedAtAFallingRate(t *testing.T) {
 	require.Contains(t, out, "(8 times)")
 	log.Eventf(&v1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "a", FieldPath: "spec.containers{main}"},
 		v1.EventTypeNormal, "Started", "Container started")
-	require.Contains(t, log.last()[4], "Normal  pod/default/a/main Started: Container started")
+	newest := log.last(1, "pod/default/a")
+	require.Len(t, newest, 1)
+	require.Contains(t, newest[0].String(), "Normal  pod/default/a/main Started: Container started")
+	require.Empty(t, log.last(10, "pod/default/b"))
+}
+
+func TestOnlyTheNewestEventsAreKept(t *testing.T) {
+	log := newEventLog(nil)
+	for i := range keptEvents + 5 {
+		log.add(v1.EventTypeNormal, "agent", "Count", fmt.Sprint(i))
+	}
+	kept := log.last(2*keptEvents, "")
+	require.Len(t, kept, keptEvents)
+	require.Equal(t, "5", kept[0].Message)
+	require.Equal(t, fmt.Sprint(keptEvents+4), kept[keptEvents-1].Message)
 }
 
 func TestJSONIsOneList(t *testing.T) {

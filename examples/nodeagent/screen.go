@@ -32,10 +32,14 @@ func isTerminal(f *os.File) bool {
 	return err != nil || !os.SameFile(info, null)
 }
 
-const clearScreen = "\x1b[H\x1b[2J"
+const (
+	clearScreen = "\x1b[H\x1b[2J"
+	// screenEvents is how many events stand below the table.
+	screenEvents = 8
+)
 
 // draw shows the pods and the newest events in place of what was there.
-func (s *screen) draw(pods []*v1.Pod, events []string) {
+func (s *screen) draw(pods []*v1.Pod, events []event) {
 	if s == nil {
 		return
 	}
