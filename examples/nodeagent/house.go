@@ -93,7 +93,7 @@ func newChain(node *v1.Node) *admission.Chain {
 		Checks: []admission.Check{
 			{Name: "ProcessBackend", Handler: admission.AdmitFunc(func(_ context.Context, req admission.Request) (admission.Verdict, error) {
 				if errs := process.Check(req.Pod, self); len(errs) > 0 {
-					return admission.Rejected("NotSupported", errs.ToAggregate().Error()), nil
+					return admission.Rejected(process.ReasonUnsupported, errs.ToAggregate().Error()), nil
 				}
 				return admission.Admitted(), nil
 			})},

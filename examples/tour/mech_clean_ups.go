@@ -107,7 +107,8 @@ func walkCleanUps(ctx context.Context, p *page) (err error) {
 	n.send(podmanager.SourceAPI, podmanager.OpAdd, mirror)
 	p.in("static pod mirrored runs; mirrors in the API: %d\nREMOVE from file: mirrored", api.Len())
 	n.send(podmanager.SourceFile, podmanager.OpRemove, mirrored)
-	if err := n.until(ctx, func() bool { return api.Len() == 0 }); err != nil {
+	i:=0
+	if err := n.until(ctx, func() bool { i++; if i==300 { println(api.Len(), n.rounds.Load(), len(n.manager.OrphanedMirrors()), mirror==nil, n.manager.Mirror(mirror.UID)==mirror, len(n.Pods())); for _,v:=range n.Pods(){println(v.Name, string(v.Stage), string(v.Work))} }; return api.Len() == 0 }); err != nil {
 		return err
 	}
 	p.out("mirrors in the API: %d", api.Len())
