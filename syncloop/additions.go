@@ -28,6 +28,7 @@ func (l *SyncLoop) HandlePodAdditions(ctx context.Context, u podmanager.Update) 
 	if l.hold(u) {
 		return
 	}
+	l.keepNames(u.Pods)
 	for _, pod := range byCreation(u.Pods) {
 		l.manager.Put(pod)
 		if podmanager.IsMirror(pod) {
@@ -38,6 +39,16 @@ func (l *SyncLoop) HandlePodAdditions(ctx context.Context, u podmanager.Update) 
 	}
 	if u.Op != podmanager.OpRestore {
 		l.hear(u.Source)
+	}
+}
+
+// keepNames has static pods that run keep their names, before others of the same
+// name come.
+func (l *SyncLoop) keepNames(pods []*v1.Pod) {
+	for _, pod := range pods {
+		if isStatic(pod) && l.strangers[pod.UID].Running {
+			l.names.Acquire(podmanager.FullName(pod), pod.UID)
+		}
 	}
 }
 
@@ -84,16 +95,14 @@ func (l *SyncLoop) recognise(r *record) {
 // enter brings a pod that is known to the beginning of its life here: at once if
 // it has come to its end or ran before, otherwise by way of admission.
 func (l *SyncLoop) enter(ctx context.Context, r *record) {
-	observed := r.listed.UID != ""
-	past := r.past != nil && (r.past.Admitted || r.past.Verdict != nil)
 	switch {
-	case l.ended(r), r.pod.DeletionTimestamp != nil && (observed || past):
+	case l.ended(r), r.pod.DeletionTimestamp != nil:
 		l.begin(r)
+	case isStatic(r.pod) && !r.listed.Running && !l.names.Acquire(r.fullName(), r.UID):
+		l.awaitName(r)
 	case l.cfg.Readmit == ReadmitKeep && (r.listed.Running || r.past != nil && r.past.Admitted):
 		r.admitted = true
 		l.begin(r)
-	case isStatic(r.pod) && !l.names.Acquire(r.fullName(), r.UID):
-		l.awaitName(r)
 	default:
 		l.admit(ctx, r)
 	}
@@ -151,7 +160,7 @@ func (l *SyncLoop) forget(r *record) {
 	delete(l.pods, r.UID)
 	delete(l.admitting.waiting, r.UID)
 	l.timers.set(r.UID, time.Time{})
-	l.store.remove(r.UID)
+	l.store.forget(r.UID)
 	l.sink.forget(r.UID)
 	l.views.drop(r.UID)
 	l.gate.forget(r.UID)

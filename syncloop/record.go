@@ -37,8 +37,11 @@ type record struct {
 	// listed is what the last list said of it, zero when it was not in it.
 	listed runtime.ListedPod
 
-	status   *v1.PodStatus
-	version  uint64
+	status  *v1.PodStatus
+	version uint64
+	// said: this agent has sent a status of it. What an earlier one knew may
+	// not have arrived.
+	said     bool
 	observed *runtime.PodStatus
 	// failures are the last failed starts by container.
 	failures map[string]runtime.StartResult

@@ -26,6 +26,7 @@ func (l *SyncLoop) setStatus(r *record, status *v1.PodStatus) {
 
 // say sends the pod's newest status to the store and on to the sink.
 func (l *SyncLoop) say(r *record) {
+	r.said = true
 	u := StatusUpdate{
 		Pod:      r.pod,
 		Mirror:   l.mirrorOf(r.pod),
@@ -34,14 +35,8 @@ func (l *SyncLoop) say(r *record) {
 		MayRun:   r.mayRun(),
 		Finished: r.life.Stage == lifecycle.Finished || !r.began() && r.refused != nil,
 	}
-	if l.cfg.Store == nil {
-		l.sink.offer(r.PodRef, u)
-		return
-	}
 	l.remember(r)
-	if podstatus.Terminal(r.status.Phase) {
-		l.store.then(r.PodRef, u)
-	} else {
+	if l.cfg.Store == nil || !l.store.hold(r.PodRef, u, podstatus.Terminal(r.status.Phase)) {
 		l.sink.offer(r.PodRef, u)
 	}
 }

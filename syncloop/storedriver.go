@@ -26,6 +26,8 @@ type storeDriver struct {
 	mu      sync.Mutex
 	ctx     context.Context // nil before start and after stop
 	changes map[types.UID]*storeChange
+	// flying is the batch that is being committed.
+	flying  map[types.UID]*storeChange
 	writing bool
 	failed  int
 	timer   *time.Timer
@@ -38,6 +40,8 @@ type storeChange struct {
 	record *Record // nil: delete
 	ref    runtime.PodRef
 	update *StatusUpdate
+	// gone: the loop knows the pod no more.
+	gone bool
 }
 
 func newStoreDriver(cfg Config, sink *sinkDriver) *storeDriver {
@@ -82,7 +86,7 @@ func (d *storeDriver) stop() {
 }
 
 func (d *storeDriver) save(r Record) {
-	d.change(r.UID, func(c *storeChange) { c.record = &r })
+	d.change(r.UID, func(c *storeChange) { c.record, c.gone = &r, false })
 }
 
 func (d *storeDriver) remove(uid types.UID) {
@@ -91,10 +95,30 @@ func (d *storeDriver) remove(uid types.UID) {
 	}
 }
 
-// then offers the update to the sink after what is to be written of the pod was
-// written, or could not be.
-func (d *storeDriver) then(ref runtime.PodRef, u StatusUpdate) {
+// hold keeps an update until what is to be written of the pod was written, or
+// could not be, and then offers it to the sink. An update that need not wait is
+// kept only if an older one is: then the newest goes. It tells whether it keeps
+// the update.
+func (d *storeDriver) hold(ref runtime.PodRef, u StatusUpdate, must bool) bool {
+	if !must && !d.holds(ref.UID) {
+		return false
+	}
 	d.change(ref.UID, func(c *storeChange) { c.ref, c.update = ref, &u })
+	return true
+}
+
+func (d *storeDriver) holds(uid types.UID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	waits := func(c *storeChange) bool { return c != nil && c.update != nil }
+	return waits(d.changes[uid]) || waits(d.flying[uid])
+}
+
+// forget has a pod removed that the loop knows no more.
+func (d *storeDriver) forget(uid types.UID) {
+	if d.store != nil {
+		d.change(uid, func(c *storeChange) { c.record, c.gone = nil, true })
+	}
 }
 
 func (d *storeDriver) change(uid types.UID, set func(*storeChange)) {
@@ -157,16 +181,33 @@ func (d *storeDriver) retry() {
 func (d *storeDriver) take() map[types.UID]*storeChange {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	batch := d.changes
+	d.flying = d.changes
 	d.changes = map[types.UID]*storeChange{}
-	return batch
+	return d.flying
+}
+
+// letGo offers the sink what waited for the batch.
+func (d *storeDriver) letGo(uids []types.UID) {
+	for _, uid := range uids {
+		d.mu.Lock()
+		c := d.flying[uid]
+		update, gone := c.update, c.gone && d.changes[uid] == nil
+		c.update = nil
+		if update != nil {
+			// Under the lock, so that nothing newer gets there before it.
+			d.sink.offer(c.ref, *update)
+		}
+		d.mu.Unlock()
+		if gone {
+			d.sink.forget(uid)
+		}
+	}
 }
 
 // putBack keeps what could not be written, unless something newer came. What
-// waited for it was let go. The lock is held.
+// waited for it was let go before. The lock is held.
 func (d *storeDriver) putBack(batch map[types.UID]*storeChange) {
 	for uid, c := range batch {
-		c.update = nil
 		if d.changes[uid] == nil {
 			d.changes[uid] = c
 		}
@@ -193,11 +234,7 @@ func (d *storeDriver) commit(ctx context.Context, changes map[types.UID]*storeCh
 	if d.hook != nil {
 		d.hook(len(changes), time.Since(began), err)
 	}
-	for _, uid := range uids {
-		if c := changes[uid]; c.update != nil {
-			d.sink.offer(c.ref, *c.update)
-		}
-	}
+	d.letGo(uids)
 	return err
 }
 

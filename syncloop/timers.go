@@ -86,11 +86,11 @@ type alarm struct {
 	ring  func()
 }
 
-// setFor arms the alarm for a time, unless it rings by then anyway.
+// setFor arms the alarm for a time, unless it is armed for that.
 func (a *alarm) setFor(at time.Time, now time.Time) {
 	if a.timer == nil {
 		a.timer = time.AfterFunc(max(at.Sub(now), 0), a.ring)
-	} else if a.at.IsZero() || !a.at.Equal(at) {
+	} else if !a.at.Equal(at) || !at.After(now) {
 		a.timer.Reset(max(at.Sub(now), 0))
 	}
 	a.at = at

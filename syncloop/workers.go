@@ -182,7 +182,7 @@ func (j *job) say(res podstatus.Result) {
 		if res.Illegal != nil {
 			l.log.Warn("the runtime says what can't be; the status stays as it was", "pod", r.PodRef.String(), "err", res.Illegal)
 		}
-		if res.Changed || r.status == nil {
+		if res.Changed || !r.said {
 			l.setStatus(r, &status)
 		}
 	})
