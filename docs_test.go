@@ -283,25 +283,37 @@ func declaresSuite(t *testing.T, name string) bool {
 }
 
 // rulesOf are the names of the rules of a replay: the first word of each element
-// of a list of type []rule[…] or []difference in the package's tests.
+// of a package variable of type []rule[…] or []difference in the package's tests.
 func rulesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	var rules []string
 	for _, f := range parseFiles(t, dir, true) {
-		ast.Inspect(f, func(n ast.Node) bool {
-			list, ok := n.(*ast.CompositeLit)
-			if !ok || !isRules(list.Type) {
-				return true
+		for _, d := range f.Decls {
+			vars, ok := d.(*ast.GenDecl)
+			if !ok || vars.Tok != token.VAR {
+				continue
 			}
-			for _, e := range list.Elts {
-				rule, ok := e.(*ast.CompositeLit)
-				require.True(t, ok && len(rule.Elts) > 0, "a rule in %s that is no literal", dir)
-				rules = append(rules, literal(rule.Elts[0]))
+			for _, s := range vars.Specs {
+				for _, v := range s.(*ast.ValueSpec).Values {
+					rules = append(rules, ruleNames(v)...)
+				}
 			}
-			return false
-		})
+		}
 	}
 	return rules
+}
+
+func ruleNames(e ast.Expr) (names []string) {
+	list, ok := e.(*ast.CompositeLit)
+	if !ok || !isRules(list.Type) {
+		return nil
+	}
+	for _, e := range list.Elts {
+		if rule, ok := e.(*ast.CompositeLit); ok && len(rule.Elts) > 0 {
+			names = append(names, literal(rule.Elts[0]))
+		}
+	}
+	return names
 }
 
 func isRules(typ ast.Expr) bool {
