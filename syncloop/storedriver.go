@@ -37,9 +37,12 @@ type storeDriver struct {
 
 // storeChange is what is to be written of a pod, and what waits for that.
 type storeChange struct {
-	record *Record // nil: delete
-	ref    runtime.PodRef
-	update *StatusUpdate
+	// touched: record is to be written, or deleted if it is nil. Otherwise
+	// there is only an update, which waits for a commit in flight.
+	touched bool
+	record  *Record
+	ref     runtime.PodRef
+	update  *StatusUpdate
 	// gone: the loop knows the pod no more.
 	gone bool
 }
@@ -86,12 +89,12 @@ func (d *storeDriver) stop() {
 }
 
 func (d *storeDriver) save(r Record) {
-	d.change(r.UID, func(c *storeChange) { c.record, c.gone = &r, false })
+	d.change(r.UID, func(c *storeChange) { c.touched, c.record, c.gone = true, &r, false })
 }
 
 func (d *storeDriver) remove(uid types.UID) {
 	if d.store != nil {
-		d.change(uid, func(c *storeChange) { c.record = nil })
+		d.change(uid, func(c *storeChange) { c.touched, c.record = true, nil })
 	}
 }
 
@@ -117,7 +120,7 @@ func (d *storeDriver) holds(uid types.UID) bool {
 // forget has a pod removed that the loop knows no more.
 func (d *storeDriver) forget(uid types.UID) {
 	if d.store != nil {
-		d.change(uid, func(c *storeChange) { c.record, c.gone = nil, true })
+		d.change(uid, func(c *storeChange) { c.touched, c.record, c.gone = true, nil, true })
 	}
 }
 
@@ -142,10 +145,10 @@ func (d *storeDriver) run() {
 	}
 	d.writing = true
 	ctx := d.ctx
-	d.group.Go(func() { d.write(ctx) })
+	d.group.Go(func() { d.work(ctx) })
 }
 
-func (d *storeDriver) write(ctx context.Context) {
+func (d *storeDriver) work(ctx context.Context) {
 	for {
 		batch := d.take()
 		var err error
@@ -208,8 +211,11 @@ func (d *storeDriver) letGo(uids []types.UID) {
 // waited for it was let go before. The lock is held.
 func (d *storeDriver) putBack(batch map[types.UID]*storeChange) {
 	for uid, c := range batch {
-		if d.changes[uid] == nil {
+		switch newer := d.changes[uid]; {
+		case newer == nil:
 			d.changes[uid] = c
+		case !newer.touched:
+			newer.touched, newer.record, newer.gone = c.touched, c.record, c.gone
 		}
 	}
 }
@@ -219,22 +225,32 @@ func (d *storeDriver) commit(ctx context.Context, changes map[types.UID]*storeCh
 	var b Batch
 	uids := slices.Sorted(maps.Keys(changes))
 	for _, uid := range uids {
-		if c := changes[uid]; c.record != nil {
+		switch c := changes[uid]; {
+		case c.touched && c.record != nil:
 			b.Save = append(b.Save, *c.record)
-		} else {
+		case c.touched:
 			b.Delete = append(b.Delete, uid)
 		}
 	}
+	var err error
+	if len(b.Save)+len(b.Delete) > 0 {
+		err = d.write(ctx, b)
+	}
+	d.letGo(uids)
+	return err
+}
+
+func (d *storeDriver) write(ctx context.Context, b Batch) error {
+	records := len(b.Save) + len(b.Delete)
 	began := time.Now()
 	err := d.store.Commit(ctx, b)
 	if err != nil {
-		err = fmt.Errorf("commit %d records to the store: %w", len(changes), err)
+		err = fmt.Errorf("commit %d records to the store: %w", records, err)
 		d.log.Error("what is remembered of pods was not written, it is tried again", "err", err)
 	}
 	if d.hook != nil {
-		d.hook(len(changes), time.Since(began), err)
+		d.hook(records, time.Since(began), err)
 	}
-	d.letGo(uids)
 	return err
 }
 
