@@ -105,34 +105,34 @@ func New(cfg Config) (*SyncLoop, error) {
 var ErrRan = errors.New("syncloop: Run was called before")
 
 // Run runs the loop until its context ends or the updates are closed, and
-// returns nil then, or that sources did not stop. All pods are left running.
-// When it returns, every goroutine that it started has ended. A loop runs once.
-func (l *SyncLoop) Run(ctx context.Context) (sources error) {
+// returns nil then, or what is wrong with the PodConfig. All pods are left
+// running. When it returns, every goroutine that it started has ended. A loop
+// runs once.
+func (l *SyncLoop) Run(ctx context.Context) error {
 	if l.running.Swap(true) {
 		return ErrRan
 	}
+	defer close(l.over)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
 	l.started = time.Now()
 	l.version = uint64(max(l.started.UnixNano(), 0))
-	ctx, cancel := context.WithCancel(ctx)
-	var background sync.WaitGroup
-	defer func() {
-		cancel()
-		l.alarm.stop()
-		background.Wait() // with it the sources' error is known
-		l.workers.wait()
-		l.sink.stop()
-		l.store.stop()
-		close(l.over)
-	}()
-
 	l.workers.start(ctx, l.cfg.MaxWorkers)
 	l.sink.start(ctx)
 	l.store.start(ctx)
 	l.recall(ctx)
+
+	var background sync.WaitGroup
+	var sources error
 	updates := l.cfg.Updates
 	if c := l.cfg.PodConfig; c != nil {
 		updates = c.Updates()
-		background.Go(func() { sources = c.Run(ctx) })
+		background.Go(func() {
+			if sources = c.Run(ctx); sources != nil {
+				cancel()
+			}
+		})
 	}
 	events := make(chan RuntimeEvent)
 	background.Go(func() { l.pump(ctx, events) })
@@ -140,9 +140,21 @@ func (l *SyncLoop) Run(ctx context.Context) (sources error) {
 	if w, ok := l.cfg.Runtime.(runtime.Watcher); ok {
 		background.Go(func() { l.watchLoop(ctx, w) })
 	}
+	l.loop(ctx, updates, events)
+
+	cancel()
+	background.Wait()
+	l.workers.wait()
+	l.sink.stop()
+	l.store.stop()
+	return sources
+}
+
+// loop makes steps until there are no more.
+func (l *SyncLoop) loop(ctx context.Context, updates <-chan podmanager.Update, events <-chan RuntimeEvent) {
 	housekeeping := time.NewTicker(l.cfg.HousekeepingInterval)
 	defer housekeeping.Stop()
-
+	defer l.alarm.stop()
 	channels := Channels{
 		Config:        updates,
 		RuntimeEvents: events,
@@ -153,7 +165,6 @@ func (l *SyncLoop) Run(ctx context.Context) (sources error) {
 	for Step(ctx, channels, l, &l.monitor) {
 		l.armAlarm()
 	}
-	return nil
 }
 
 // recall reads what the store remembers.
