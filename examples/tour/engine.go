@@ -118,10 +118,13 @@ func showContainers(s *runtime.PodStatus) string {
 // showActions prints what a plan asks for, in the order of its execution.
 func showActions(a runtime.Actions) string {
 	var lines []string
-	if a.KillPod {
-		lines = append(lines, "stop the pod")
+	if len(a.StopSandboxes) > 0 {
+		lines = append(lines, "stop all of the pod")
 	}
 	for _, k := range a.Kill {
+		if a.KillPod {
+			break // all of the pod is stopped anyway
+		}
 		lines = append(lines, fmt.Sprintf("kill %s within %s: %s", k.Name, k.Grace, k.Message))
 	}
 	if a.CreateSandbox {

@@ -39,7 +39,7 @@ func walkAdditions(ctx context.Context, p *page) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.end()) }()
+	defer func() { err = errors.Join(err, n.stop()) }()
 
 	p.step("Four pods in one ADD", "syncloop.SyncLoop.HandlePodAdditions", "podmanager.Manager.Put", "admission.Chain.Admit")
 	all := []*v1.Pod{young, old, done, fixed}
@@ -50,7 +50,9 @@ func walkAdditions(ctx context.Context, p *page) (err error) {
 	in.row("done", "created 08:00", "Succeeded", "cpu 2")
 	in.row("fixed", "static", "", "cpu 1")
 	p.in("%s", in)
-	n.send(podmanager.SourceAPI, podmanager.OpAdd, all...)
+	if err := n.send(ctx, podmanager.SourceAPI, podmanager.OpAdd, all...); err != nil {
+		return err
+	}
 	for _, pod := range all {
 		want := v1.PodRunning
 		switch pod {

@@ -15,6 +15,7 @@ func walkAgentRestart(ctx context.Context, p *page) (err error) {
 		agent finds them in the runtime, matches them to what its sources say, and
 		touches nothing that is still wanted.`)
 	n := newFakeNode()
+	defer func() { err = errors.Join(err, n.stop()) }()
 	cpus := func(cpu string) func(*syncloop.Config) {
 		return func(c *syncloop.Config) { c.Admission = newChain(newNode("pods", "110", "cpu", cpu)) }
 	}
@@ -24,7 +25,9 @@ func walkAgentRestart(ctx context.Context, p *page) (err error) {
 		if err := n.start(ctx, change); err != nil {
 			return err
 		}
-		n.send(podmanager.SourceAPI, podmanager.OpAdd, web, job)
+		if err := n.send(ctx, podmanager.SourceAPI, podmanager.OpAdd, web, job); err != nil {
+			return err
+		}
 		return n.untilRounds(ctx, 1)
 	}
 
@@ -39,7 +42,7 @@ func walkAgentRestart(ctx context.Context, p *page) (err error) {
 	}
 	p.in("ADD from api: web, job; node: cpu 2, web takes 2")
 	p.out("%s", n.listed(ctx))
-	if err := n.end(); err != nil {
+	if err := n.stop(); err != nil {
 		return err
 	}
 
@@ -52,7 +55,7 @@ func walkAgentRestart(ctx context.Context, p *page) (err error) {
 	p.out("remembered of web: admitted %v, %s", record.Admitted, record.Status.Phase)
 	p.why("The end of Run is not the end of the pods. To stop them is Shutdown.")
 
-	p.step("The second agent, on a node that has shrunk", "syncloop.Config", "syncloop.ReadmitKeep")
+	p.step("The second agent, on a node that has shrunk", "syncloop.ReadmitKeep")
 	if err := begin(cpus("1")); err != nil {
 		return err
 	}
@@ -65,7 +68,7 @@ func walkAgentRestart(ctx context.Context, p *page) (err error) {
 	p.why(`All pods come as ADD, as after a restart of the kubelet. web would not be let in
 		any more; but it was once, and stays. The same container runs, with the same
 		restart count. The exit code of job was not lost.`)
-	if err := n.end(); err != nil {
+	if err := n.stop(); err != nil {
 		return err
 	}
 
@@ -78,7 +81,6 @@ func walkAgentRestart(ctx context.Context, p *page) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.end()) }()
 	if err := n.untilPhase(ctx, web.UID, v1.PodFailed); err != nil {
 		return err
 	}

@@ -4,8 +4,9 @@ import "context"
 
 func walkExtendedResources(ctx context.Context, p *page) error {
 	p.intro(`A pod may ask for a device by name, such as example.com/gpu. What a node does not
-		list at all is not asked for: somebody else, a device plugin not yet started for
-		instance, answers for it. What it lists is counted like cpu and memory.`)
+		list at all is not asked for: it may be counted by somebody else, and a static
+		pod that names it may still run. What the node lists is counted like cpu and
+		memory.`)
 	pod := newPod("trainer", requests("cpu", "1", "example.com/gpu", "2"))
 
 	p.step("The node does not know the device", "admission.NodeFit.Admit")

@@ -24,7 +24,7 @@ func walkLife(_ context.Context, p *page) error {
 	p.step("The worker comes back", "lifecycle.Rules.Step")
 	l.done("Done, well", lifecycle.Done{})
 	l.done("Done, well", lifecycle.Done{})
-	p.why("The change waited, so there is a second sync. After it the pod is idle: no goroutine, no timer of its own.")
+	p.why("The change waited, so there is a second sync. After it no goroutine waits for the pod; its next sync is a time in a heap.")
 
 	p.step("Its source does not have it any more", "lifecycle.Rules.Step")
 	l.event("Removed", lifecycle.Removed{})
@@ -36,13 +36,21 @@ func walkLife(_ context.Context, p *page) error {
 	l.done("Done: nothing is kept", lifecycle.Done{})
 	p.why("Kill, release what it holds, remove what the runtime keeps, forget: in this order, each after the other has succeeded.")
 
-	p.step("It comes again while it is being stopped", "lifecycle.Rules.Step")
+	p.step("A kill overtakes a sync", "lifecycle.Rules.Step")
 	l = newLife(p, "web")
 	l.event("Update, create", lifecycle.Update{Pod: web, Create: true})
 	l.event("Removed", lifecycle.Removed{})
+	l.done("Done: nothing runs", lifecycle.Done{})
+	l.done("Done of work 1, late", lifecycle.Done{Seq: 1})
+	l.done("Done: nothing runs", lifecycle.Done{})
+	p.why(`The kill cancels the sync and does not wait for it. Because the sync may still have
+		started something, the kill is repeated once it came back.`)
+
+	p.step("It comes again while it is being stopped", "lifecycle.Rules.Step")
 	l.event("Update, create", lifecycle.Update{Pod: web, Create: true})
-	p.why(`The kill did not wait for the sync that was under way. The new pod waits for the
-		end of the old one: what is left of the old life must not be taken for the new
-		one's.`)
+	l.done("Done: volumes are gone", lifecycle.Done{})
+	l.done("Done: nothing is kept", lifecycle.Done{})
+	p.why(`The new pod waits for the end of the old one: what is left of the old life must
+		not be taken for the new one's.`)
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -32,10 +33,10 @@ func walkRejection(ctx context.Context, p *page) error {
 
 	p.step("Later there would be room", "podstatus.Compute")
 	later := podstatus.Compute(podstatus.Input{
-		Pod: big, Previous: &res.Status, Verdict: res.Verdict, Now: noon.Add(3600e9),
+		Pod: big, Previous: &res.Status, Verdict: res.Verdict, Now: noon.Add(time.Hour),
 	})
 	p.in("an hour later, the node has 8 CPUs")
-	p.out("phase %s, reason %s, changed: %v", later.Status.Phase, later.Status.Reason, later.Changed)
+	p.out("phase %s, reason %s", later.Status.Phase, later.Status.Reason)
 	p.why("A phase never leaves Failed. The loop does not ask for this pod again.")
 
 	p.step("Why the ledger does not count it", "admission.Ledger.Has")

@@ -6,17 +6,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
-
-// counter may be read while an agent counts.
-type counter = atomic.Int64
 
 func walkRelist(ctx context.Context, p *page) error {
 	p.intro(`A runtime may tell when something changed. What it says is a hint, which may come
@@ -119,9 +114,8 @@ func onNode(ctx context.Context, change func(*syncloop.Config), what func(*node)
 	if err := n.start(ctx, change); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, n.end()) }()
-	n.send(podmanager.SourceAPI, podmanager.OpAdd, newPod("web"))
-	if err := n.untilPhase(ctx, "uid-web", v1.PodRunning); err != nil {
+	defer func() { err = errors.Join(err, n.stop()) }()
+	if err := n.run(ctx, newPod("web")); err != nil {
 		return err
 	}
 	return what(n)

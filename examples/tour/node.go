@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,12 +28,13 @@ type node struct {
 	store   *synclooptest.Store
 	manager *podmanager.Manager
 	// rounds counts rounds of housekeeping, lists those of the runtime's pods.
-	rounds, lists counter
+	rounds, lists atomic.Int64
 
 	updates chan podmanager.Update
 	// news is rung whenever the agent did something.
 	news chan struct{}
-	end  func() error
+	// end ends the agent, nil when there is none.
+	end func() error
 }
 
 func newFakeNode() *node {
@@ -77,6 +79,16 @@ func (n *node) start(ctx context.Context, change func(*syncloop.Config)) error {
 	return nil
 }
 
+// stop ends the agent; the pods run on.
+func (n *node) stop() error {
+	if n.end == nil {
+		return nil
+	}
+	end := n.end
+	n.end = nil
+	return end()
+}
+
 func (n *node) ring() {
 	select {
 	case n.news <- struct{}{}:
@@ -85,8 +97,21 @@ func (n *node) ring() {
 }
 
 // send gives the loop an update.
-func (n *node) send(source string, op podmanager.Op, pods ...*v1.Pod) {
-	n.updates <- podmanager.Update{Source: source, Op: op, Pods: pods}
+func (n *node) send(ctx context.Context, source string, op podmanager.Op, pods ...*v1.Pod) error {
+	select {
+	case n.updates <- podmanager.Update{Source: source, Op: op, Pods: pods}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run sends a pod of the file source and waits until it runs.
+func (n *node) run(ctx context.Context, pod *v1.Pod) error {
+	if err := n.send(ctx, podmanager.SourceFile, podmanager.OpAdd, pod); err != nil {
+		return err
+	}
+	return n.untilPhase(ctx, pod.UID, v1.PodRunning)
 }
 
 // until waits for something to be so.

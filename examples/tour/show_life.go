@@ -28,9 +28,11 @@ func (l *life) event(what string, e lifecycle.Event) {
 	l.page.out("stage %s; %s", stageName(l.Stage), showLifeActions(actions))
 }
 
-// done sends the end of the work in force.
+// done sends the end of the work in force, or of the one with the number given.
 func (l *life) done(what string, d lifecycle.Done) {
-	d.Seq = l.Seq
+	if d.Seq == 0 {
+		d.Seq = l.Seq
+	}
 	l.event(what, d)
 }
 
