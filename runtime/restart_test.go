@@ -132,7 +132,7 @@ func TestSandboxChanged(t *testing.T) {
 func TestContainerHash(t *testing.T) {
 	// A value that the kubelet gives: it must not change, or adopting a
 	// container would restart it.
-	require.EqualValues(t, 0x8e45cbd0, runtime.ContainerHash(&v1.Container{Name: "test_container", Image: "foo/image:v1"}))
+	require.Equal(t, uint64(0x8e45cbd0), runtime.ContainerHash(&v1.Container{Name: "test_container", Image: "foo/image:v1"}))
 
 	base := runtime.ContainerHash(&v1.Container{Name: "c", Image: "i"})
 	require.Equal(t, base, runtime.ContainerHash(&v1.Container{Name: "c", Image: "i", Command: []string{"x"}, Env: []v1.EnvVar{{Name: "A"}}}))

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -108,7 +107,7 @@ func TestFolderSkipsWhatIsNoManifest(t *testing.T) {
 // A FIFO would hang a reader, a device would never end.
 func TestFolderRefusesWhatIsNoFileAndReadsTheRest(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo.yaml"), 0o600))
+	require.NoError(t, mkfifo(filepath.Join(dir, "fifo.yaml"), 0o600))
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(dir, "zero.yaml")))
 	require.NoError(t, os.Symlink("loop.yaml", filepath.Join(dir, "loop.yaml")))
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "dangling.yaml")))
@@ -176,7 +175,7 @@ func TestUnreadableFileKeepsItsLastGoodPod(t *testing.T) {
 	r := reader(dir)
 	r.read()
 	require.NoError(t, os.Remove(path))
-	require.NoError(t, syscall.Mkfifo(path, 0o600))
+	require.NoError(t, mkfifo(path, 0o600))
 	report := r.read()
 	require.Equal(t, []string{"a"}, names(report))
 	require.True(t, manifestErrors(report.Err)[0].Kept)
