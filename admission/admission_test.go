@@ -210,6 +210,42 @@ func TestChainTellsEveryCheck(t *testing.T) {
 	require.Equal(t, admission.ReasonUnexpectedAdmissionError, d.Reason)
 }
 
+func TestWhatIfOfAPodThatIsInDoesNotCountItTwice(t *testing.T) {
+	chain := newChain(newNode(resources("pods", "1", "cpu", "1")))
+	pod := newPod("a", resources("cpu", "1"), 80)
+	d, err := chain.Admit(t.Context(), pod)
+	require.NoError(t, err)
+	require.Equal(t, admission.Admit, d.Outcome)
+
+	d, err = chain.Check(t.Context(), pod)
+	require.NoError(t, err)
+	require.Equal(t, admission.Admitted(), d.Verdict)
+	require.True(t, chain.Ledger.Has("a"), "without any effect")
+}
+
+func TestCheckThatGivesNoAnswerIsTriedAgain(t *testing.T) {
+	silent := admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+		return admission.Verdict{}, nil
+	})
+	for want, handler := range map[string]admission.AdmitHandler{"unknown outcome": silent, "no Handler": nil} {
+		chain := &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{Name: "Quota", Handler: handler}}}
+		d, err := chain.Admit(t.Context(), newPod("a", nil))
+		require.NoError(t, err)
+		require.Equal(t, admission.Retry, d.Outcome)
+		require.ErrorContains(t, d.Checks[0].Err, "Quota")
+		require.ErrorContains(t, d.Checks[0].Err, want)
+	}
+}
+
+// Pods of a simulation that nobody gave UIDs must not pass for one pod.
+func TestPodWithoutUIDIsAnError(t *testing.T) {
+	chain := newChain(newNode(resources("pods", "10")))
+	_, err := chain.Admit(t.Context(), newPod("", nil))
+	require.ErrorContains(t, err, "no UID")
+	require.ErrorContains(t, chain.Ledger.Add(newPod("", nil)), "no UID")
+	require.Zero(t, chain.Ledger.Pods())
+}
+
 func TestUnreadableNodeIsTriedAgain(t *testing.T) {
 	chain := newChain(nil)
 	chain.Nodes = admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return nil, errors.New("gone") })

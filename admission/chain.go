@@ -58,12 +58,16 @@ type CheckVerdict struct {
 
 var errNoLedger = errors.New("admission chain: Ledger is nil")
 
-// Check judges the pod without any effect.
+// Check judges the pod without any effect: a pod that is entered without itself.
 func (c *Chain) Check(ctx context.Context, pod *v1.Pod) (Decision, error) {
 	if c.Ledger == nil {
 		return Decision{}, errNoLedger
 	}
 	req := Request{Pod: pod, Ledger: c.Ledger}
+	if c.Ledger.Has(pod.UID) {
+		req.Ledger = c.Ledger.Fork()
+		req.Ledger.Remove(pod.UID)
+	}
 	if c.Nodes != nil {
 		node, err := c.Nodes.Node(ctx, false)
 		if err != nil {
@@ -89,6 +93,9 @@ func (c *Chain) Admit(ctx context.Context, pod *v1.Pod) (Decision, error) {
 	if c.Ledger == nil {
 		return Decision{}, errNoLedger
 	}
+	if pod.UID == "" {
+		return Decision{}, noUID(pod)
+	}
 	c.Ledger.Remove(pod.UID)
 	d, err := c.Check(ctx, pod)
 	if err != nil || d.Outcome != Admit {
@@ -113,10 +120,26 @@ func unreadableNode(err error) Decision {
 }
 
 func (c Check) judge(ctx context.Context, req Request) CheckVerdict {
-	v, err := c.Handler.Admit(ctx, req)
+	v, err := c.ask(ctx, req)
 	if err != nil {
 		err = fmt.Errorf("admission check %s: %w", c.Name, err)
 		v = RetryLater(ReasonUnexpectedAdmissionError, err.Error(), v.RetryAfter)
 	}
 	return CheckVerdict{Name: c.Name, Verdict: v, Err: err}
+}
+
+func (c Check) ask(ctx context.Context, req Request) (Verdict, error) {
+	if c.Handler == nil {
+		return Verdict{}, errors.New("it has no Handler")
+	}
+	v, err := c.Handler.Admit(ctx, req)
+	if err != nil {
+		return v, err
+	}
+	switch v.Outcome {
+	case Admit, Reject, Retry:
+		return v, nil
+	default:
+		return v, fmt.Errorf("unknown outcome %q", v.Outcome)
+	}
 }

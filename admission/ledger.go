@@ -10,13 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// errNoUID refuses a pod that could not be told from others without one.
+var errNoUID = errors.New("the pod has no UID")
+
+func noUID(pod *v1.Pod) error {
+	return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, errNoUID)
+}
+
 // ErrEntered is wrapped by the error of [Ledger.Add] for a pod that is in the
 // ledger already.
 var ErrEntered = errors.New("already entered")
 
 // Ledger counts what the admitted pods of a node take: requests per resource,
 // pods, host ports. It is incremental: adding, removing and judging a pod cost
-// the same however many there are.
+// the same however many there are. Pods are told apart by their UID. Make one
+// with [NewLedger].
 //
 // Whoever holds a ledger sees to its truth: a pod is entered when it is
 // admitted, stays while it is being stopped, and is removed once nothing of it
@@ -71,13 +79,16 @@ func (l *Ledger) Commit() {
 // Add enters a pod without judging it, as for one that was admitted, or that
 // runs already. The host ports are those of its spec; a host whose containers
 // share the node's network says so with [Ledger.AddWithPorts]. A pod that is
-// entered already is an error.
+// entered already, or has no UID, is an error.
 func (l *Ledger) Add(pod *v1.Pod) error {
 	return l.AddWithPorts(pod, HostPorts(pod))
 }
 
 // AddWithPorts is Add with the host ports given.
 func (l *Ledger) AddWithPorts(pod *v1.Pod, ports []v1.ContainerPort) error {
+	if pod.UID == "" {
+		return noUID(pod)
+	}
 	if l.Has(pod.UID) {
 		return fmt.Errorf("pod %s/%s (%s): %w", pod.Namespace, pod.Name, pod.UID, ErrEntered)
 	}

@@ -11,7 +11,8 @@ import (
 // NodeFit checks that the node has room: pods, cpu, memory, ephemeral storage,
 // then the other resources by name, in the kubelet's order. Extended resources
 // that the node does not list at all are not asked for, so that a static pod
-// that names an unknown device runs.
+// that names an unknown device runs. Any other resource that the node does not
+// list is one of which it has none: a node for a test needs "pods" too.
 type NodeFit struct{}
 
 // Shortage is one resource of which a node has too little: cpu in millicores,
@@ -32,7 +33,7 @@ func (s Shortage) Message() string {
 		s.Resource, s.Requested, s.Used, s.Capacity)
 }
 
-var errNoNode = errors.New("no node to judge against: the chain has no NodeGetter")
+var errNoNode = errors.New("no node to judge against: the chain's NodeGetter is missing or gave none")
 
 // Admit rejects the pod for the first thing that the node is short of.
 func (NodeFit) Admit(_ context.Context, req Request) (Verdict, error) {
