@@ -100,7 +100,7 @@ func (l *SyncLoop) enter(ctx context.Context, r *record) {
 		l.begin(r)
 	case isStatic(r.pod) && !r.listed.Running && !l.names.Acquire(r.fullName(), r.UID):
 		l.awaitName(r)
-	case l.cfg.Readmit == ReadmitKeep && (r.listed.Running || r.past != nil && r.past.Admitted):
+	case l.cfg.Readmit == ReadmitKeep && (r.listed.UID != "" || r.past != nil && r.past.Admitted):
 		r.admitted = true
 		l.begin(r)
 	default:

@@ -18,13 +18,13 @@ type EventRecorder interface {
 	Eventf(object apiruntime.Object, eventtype, reason, messageFmt string, args ...any)
 }
 
-// Readmit says what happens to a pod that runs when the agent starts, and of
-// which nothing is remembered.
+// Readmit says what happens to a pod that was let in by an earlier run of the
+// agent: the store says so, or the runtime has something of it.
 type Readmit string
 
 // The policies.
 const (
-	// ReadmitKeep: it was admitted once, and stays. The default.
+	// ReadmitKeep: it was let in once, and stays. The default.
 	ReadmitKeep Readmit = "keep"
 	// ReadmitRecheck: it is asked for again, as the kubelet does, and stopped
 	// with its own grace if it is refused.
@@ -62,8 +62,8 @@ type Config struct {
 
 	// Admission judges pods and holds the ledger; nil admits all.
 	Admission *admission.Chain
-	// Readmit is the policy for pods that run when the agent starts; default
-	// ReadmitKeep.
+	// Readmit is the policy for pods that an earlier run of the agent let in;
+	// default ReadmitKeep.
 	Readmit Readmit
 	// AdmissionRetry is how long a pod waits that is to be asked for again
 	// and whose verdict does not say; default 10 seconds. Room that becomes

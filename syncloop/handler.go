@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -90,16 +89,7 @@ func (l *SyncLoop) HandleProbeResult(_ context.Context, p ProbeResult) {
 	if r == nil || !r.began() || r.probes[p.Kind][p.ContainerID] == p.Verdict {
 		return
 	}
-	r.probes = maps.Clone(r.probes)
-	if r.probes == nil {
-		r.probes = map[ProbeKind]map[string]runtime.Verdict{}
-	}
-	results := maps.Clone(r.probes[p.Kind])
-	if results == nil {
-		results = map[string]runtime.Verdict{}
-	}
-	results[p.ContainerID] = p.Verdict
-	r.probes[p.Kind] = results
+	r.keepProbe(p)
 	if p.Kind != Liveness || p.Verdict == runtime.VerdictFailure {
 		l.step(r, lifecycle.Poke{})
 	}

@@ -132,6 +132,27 @@ func (l *SyncLoop) probing(r *record, kind ProbeKind) podstatus.Probing {
 	return podstatus.Probing{Workers: probed(r.pod, kind), Results: r.probes[kind]}
 }
 
+// keepProbe adds a result, and drops those of containers that are gone. Workers
+// may be reading the maps: they are made anew.
+func (r *record) keepProbe(p ProbeResult) {
+	results := map[string]runtime.Verdict{p.ContainerID: p.Verdict}
+	if r.observed != nil {
+		for i := range r.observed.Containers {
+			id := r.observed.Containers[i].ID
+			if v, ok := r.probes[p.Kind][id]; ok && id != p.ContainerID {
+				results[id] = v
+			}
+		}
+	}
+	probes := map[ProbeKind]map[string]runtime.Verdict{p.Kind: results}
+	for kind, old := range r.probes {
+		if kind != p.Kind {
+			probes[kind] = old
+		}
+	}
+	r.probes = probes
+}
+
 // probed names the containers that have a probe of a kind.
 func probed(pod *v1.Pod, kind ProbeKind) map[string]bool {
 	var names map[string]bool

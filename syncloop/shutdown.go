@@ -107,11 +107,12 @@ func (l *SyncLoop) stopOne(r *record, opts ShutdownOptions) {
 		}
 		return
 	}
-	r.volatile = r.volatile || !r.life.TerminationRequested()
-	l.step(r, lifecycle.Kill{
-		Grace: opts.Grace, Now: opts.Now, Discard: opts.Remove,
-		Verdict: &podstatus.Verdict{Reason: reasonTerminated, Message: messageTerminated},
-	})
+	kill := lifecycle.Kill{Grace: opts.Grace, Now: opts.Now, Discard: opts.Remove}
+	if !r.life.TerminationRequested() {
+		r.volatile = true
+		kill.Verdict = &podstatus.Verdict{Reason: reasonTerminated, Message: messageTerminated}
+	}
+	l.step(r, kill)
 }
 
 // stoppedYet takes note of a pod that has stopped during a shutdown.
