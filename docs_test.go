@@ -45,7 +45,7 @@ func TestReadmeMapsAllPackages(t *testing.T) {
 	for _, p := range listPackages(t) {
 		path := strings.TrimPrefix(p.ImportPath, module+"/")
 		if path != module && p.Name != "main" && !strings.Contains(path, "internal/") {
-			require.Contains(t, readme, "`"+path+"`", "a package that README does not map")
+			require.True(t, strings.Contains(readme, "`"+path+"`"), "README does not map package %s", path)
 		}
 	}
 }
@@ -89,13 +89,16 @@ func TestMechanismsAreWhereTheTableSays(t *testing.T) {
 	rows := tables(readDocument(t, "docs/mechanisms.md"))
 	require.NotEmpty(t, rows)
 	for _, row := range rows {
-		require.Len(t, row.cells, 5, "%v", row.cells)
+		require.Len(t, row.cells, 6, "%v", row.cells)
 		pkg := unquote(row.cells[2])
 		names := declared(t, pkg)
 		for _, function := range quoted(row.cells[3]) {
 			require.True(t, names[function], "row %s: package %s has no %s", row.cells[0], pkg, function)
 		}
 		requireTests(t, pkg, row.cells[4], "row "+row.cells[0])
+		for _, walk := range quoted(row.cells[5]) {
+			require.FileExists(t, filepath.Join("examples/tour/testdata", walk+".txt"), "row %s", row.cells[0])
+		}
 	}
 }
 
