@@ -25,7 +25,8 @@ import (
 // A Backend is safe for concurrent use. Calls for different pods are
 // independent of each other; one that is slow delays no other. Stop and Remove
 // are idempotent: a thing that is stopped, or gone, is no error. Labels and
-// annotations come back unmodified.
+// annotations come back unmodified. Maps and slices that go in or come out are
+// the caller's, who may change them: a Backend clones what it keeps.
 type Backend interface {
 	// Info says what this backend is and what it can't do. (CRI: Version and
 	// Status.) An error means that it can't run pods now.

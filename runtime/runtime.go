@@ -26,6 +26,10 @@ var ErrNotSupported = errors.New("not supported")
 // another, except that KillPod may overtake a SyncPod whose context was
 // cancelled. All methods return soon after their context ends.
 //
+// Nobody has to know the kubelet's rules for it: SyncPod carries out what
+// [Plan] decides from the request and a [Backoff] that it keeps a pod, KillPod
+// stops in the order of [StopOrder].
+//
 // What a Runtime may do besides is found by type assertion: [Watcher],
 // [Execer], [LogReader], [StatsProvider], [ImagePuller], [Cleaner].
 type Runtime interface {
@@ -37,8 +41,9 @@ type Runtime interface {
 	SyncPod(ctx context.Context, req SyncRequest) (SyncResult, error)
 
 	// KillPod stops all containers and sandboxes of the pod and returns nil
-	// once nothing of it runs. A pod that the runtime does not know is no
-	// error. Stopped containers stay visible in PodStatus.
+	// once nothing of it runs: a sidecar after the containers that it serves,
+	// see [StopOrder]. A pod that the runtime does not know is no error.
+	// Stopped containers stay visible in PodStatus.
 	//
 	// Cancelling the context ends the wait, not the stopping. Called again,
 	// at the same time or later, an earlier deadline moves the stop forward
