@@ -252,8 +252,8 @@ func (c *chance) step() {
 	case 14:
 		_ = c.fake.LoseTrack(p.UID, "c")
 	case 15, 16:
-		// A store that fails at the very end is beyond repair.
-		c.faults.set(0)
+		// Ended in good order, or killed: then what was not written is lost.
+		c.faults.set(float64(c.rnd.IntN(2)))
 		c.stop()
 		c.faults.set(0.1)
 		sleep(time.Duration(1+c.rnd.IntN(3000)) * time.Millisecond)
