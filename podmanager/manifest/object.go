@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -85,6 +86,13 @@ func kindOf(raw []byte) (schema.GroupVersionKind, error) {
 // decodeStrict decodes as the kubelet does, and turns what strictness adds to
 // that into warnings.
 func (m *decoding) decodeStrict(raw []byte, gvk schema.GroupVersionKind, prefix string) (apiruntime.Object, error) {
+	empty, err := scheme.New(gvk)
+	if err != nil {
+		return nil, err
+	}
+	if err := boundQuantities(raw, reflect.TypeOf(empty)); err != nil {
+		return nil, err
+	}
 	decoded, _, err := strict.Decode(raw, &gvk, nil)
 	if strictErr, ok := apiruntime.AsStrictDecodingError(err); ok && decoded != nil {
 		m.warnStrict(prefix, strictErr.Errors())
@@ -158,6 +166,9 @@ type untypedPod struct{ v1.Pod }
 // decodeItem decodes an item as a pod. Kind and apiVersion of an item decide
 // nothing, as in a typed list.
 func (m *decoding) decodeItem(prefix string, it item) (*v1.Pod, error) {
+	if err := boundQuantities(it.raw, reflect.TypeFor[v1.Pod]()); err != nil {
+		return nil, err
+	}
 	untyped := &untypedPod{}
 	_, _, err := strict.Decode(it.raw, nil, untyped)
 	if strictErr, ok := apiruntime.AsStrictDecodingError(err); ok {
