@@ -142,6 +142,23 @@ func TestFolderRefusesWhatIsNoFileAndReadsTheRest(t *testing.T) {
 	}, refused)
 }
 
+// The kernel's log says that it is a regular file, and makes its readers wait.
+func TestFileThatMakesReadersWaitIsRefused(t *testing.T) {
+	const path = "/proc/kmsg"
+	f, err := os.Open(path)
+	if err != nil {
+		t.Skipf("only root on Linux reads it: %v", err)
+	}
+	require.NoError(t, f.Close())
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(path, filepath.Join(dir, "a.yaml")))
+	write(t, filepath.Join(dir, "b.yaml"), podYAML("b"))
+
+	report := reader(dir).read()
+	require.Equal(t, []string{"b"}, names(report))
+	require.ErrorContains(t, report.Err, "a.yaml: "+errNotRegular.Error())
+}
+
 func TestBrokenManifestKeepsItsLastGoodPod(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.yaml")

@@ -86,6 +86,10 @@ func sameStamp(a, b fs.FileInfo) bool {
 
 var errNotRegular = errors.New("neither a regular file nor a link to one")
 
+// readTimeout bounds the wait for a file that has nothing to read yet. Only a
+// file that is no file makes one wait, whatever it says it is: /proc/kmsg.
+const readTimeout = time.Second
+
 // readManifest reads a regular file and nothing else. It is opened without
 // waiting, for it may have turned into a FIFO since it was looked at.
 func readManifest(path string) ([]byte, fs.FileInfo, error) {
@@ -106,7 +110,11 @@ func readManifest(path string) ([]byte, fs.FileInfo, error) {
 	if !info.Mode().IsRegular() {
 		return nil, nil, errNotRegular
 	}
+	_ = f.SetReadDeadline(time.Now().Add(readTimeout)) // an ordinary file has none
 	data, err := io.ReadAll(io.LimitReader(f, manifest.MaxBytes))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, nil, errNotRegular
+	}
 	if err != nil {
 		return nil, nil, err
 	}
