@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -71,16 +70,20 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 	}
 }
 
-// Wherever a document names a test, a benchmark or a fuzz target, there is one.
+// Wherever a document names a test, a benchmark, a fuzz target or a suite such as
+// TestBackend, there is one.
 func TestDocumentsNameTestsThatExist(t *testing.T) {
 	all := make(map[string]bool)
 	for _, p := range listPackages(t) {
 		maps.Copy(all, testsOf(t, p.Dir))
+		if strings.HasSuffix(p.Name, "test") {
+			maps.Copy(all, declared(t, p.Dir))
+		}
 	}
 	name := regexp.MustCompile("\\b(?:Test|Benchmark|Fuzz|Example)[A-Z]\\w*")
 	for _, doc := range documents(t) {
 		for _, m := range name.FindAllString(prose(readDocument(t, doc)), -1) {
-			require.True(t, all[m] || declaresSuite(t, m), "%s names %s", doc, m)
+			require.True(t, all[m], "%s names %s", doc, m)
 		}
 	}
 }
@@ -199,269 +202,3 @@ func requireTests(t *testing.T, pkg, cell, where string) {
 	}
 }
 
-// testsOf are the names of the tests, benchmarks, fuzz targets and examples of
-// the package in the folder.
-func testsOf(t *testing.T, dir string) map[string]bool {
-	t.Helper()
-	names := make(map[string]bool)
-	for _, f := range parseFiles(t, dir, true) {
-		for _, d := range f.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
-				names[f.Name.Name] = true
-			}
-		}
-	}
-	return names
-}
-
-// declared are the exported names of the package in the folder, fields and
-// methods as Type.Name.
-func declared(t *testing.T, dir string) map[string]bool {
-	t.Helper()
-	names := make(map[string]bool)
-	for _, f := range parseFiles(t, dir, false) {
-		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				names[receiver(d)+d.Name.Name] = true
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					declareSpec(names, s)
-				}
-			}
-		}
-	}
-	return names
-}
-
-func declareSpec(names map[string]bool, spec ast.Spec) {
-	switch s := spec.(type) {
-	case *ast.ValueSpec:
-		for _, n := range s.Names {
-			names[n.Name] = true
-		}
-	case *ast.TypeSpec:
-		names[s.Name.Name] = true
-		var fields *ast.FieldList
-		switch typ := s.Type.(type) {
-		case *ast.StructType:
-			fields = typ.Fields
-		case *ast.InterfaceType:
-			fields = typ.Methods
-		default:
-			return
-		}
-		for _, f := range fields.List {
-			for _, n := range f.Names {
-				names[s.Name.Name+"."+n.Name] = true
-			}
-		}
-	}
-}
-
-func receiver(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return ""
-	}
-	typ := f.Recv.List[0].Type
-	if star, ok := typ.(*ast.StarExpr); ok {
-		typ = star.X
-	}
-	if ident, ok := typ.(*ast.Ident); ok {
-		return ident.Name + "."
-	}
-	return ""
-}
-
-// declaresSuite tells whether the name is that of an exported suite, such as
-// runtimetest.TestBackend.
-func declaresSuite(t *testing.T, name string) bool {
-	t.Helper()
-	for _, p := range listPackages(t) {
-		if strings.HasSuffix(p.Name, "test") && declared(t, p.Dir)[name] {
-			return true
-		}
-	}
-	return false
-}
-
-// rulesOf are the names of the rules of a replay: the first word of each element
-// of a package variable of type []rule[…] or []difference in the package's tests.
-func rulesOf(t *testing.T, dir string) []string {
-	t.Helper()
-	var rules []string
-	for _, f := range parseFiles(t, dir, true) {
-		for _, d := range f.Decls {
-			vars, ok := d.(*ast.GenDecl)
-			if !ok || vars.Tok != token.VAR {
-				continue
-			}
-			for _, s := range vars.Specs {
-				for _, v := range s.(*ast.ValueSpec).Values {
-					rules = append(rules, ruleNames(v)...)
-				}
-			}
-		}
-	}
-	return rules
-}
-
-func ruleNames(e ast.Expr) (names []string) {
-	list, ok := e.(*ast.CompositeLit)
-	if !ok || !isRules(list.Type) {
-		return nil
-	}
-	for _, e := range list.Elts {
-		if rule, ok := e.(*ast.CompositeLit); ok && len(rule.Elts) > 0 {
-			names = append(names, literal(rule.Elts[0]))
-		}
-	}
-	return names
-}
-
-func isRules(typ ast.Expr) bool {
-	array, ok := typ.(*ast.ArrayType)
-	if !ok {
-		return false
-	}
-	elem := array.Elt
-	if generic, ok := elem.(*ast.IndexExpr); ok {
-		elem = generic.X
-	}
-	ident, ok := elem.(*ast.Ident)
-	return ok && (ident.Name == "rule" || ident.Name == "difference")
-}
-
-func literal(e ast.Expr) string {
-	if kv, ok := e.(*ast.KeyValueExpr); ok {
-		e = kv.Value
-	}
-	lit, ok := e.(*ast.BasicLit)
-	if !ok {
-		return ""
-	}
-	s, err := strconv.Unquote(lit.Value)
-	if err != nil {
-		return ""
-	}
-	return s
-}
-
-func parseFiles(t *testing.T, dir string, tests bool) []*ast.File {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	require.NoError(t, err)
-	require.NotEmpty(t, paths, "%s is no package", dir)
-	var files []*ast.File
-	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") != tests {
-			continue
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		require.NoError(t, err)
-		files = append(files, f)
-	}
-	return files
-}
-
-// documents are all Markdown files of the repository.
-func documents(t *testing.T) []string {
-	t.Helper()
-	var names []string
-	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		if err == nil && d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata") {
-			return filepath.SkipDir
-		}
-		if err == nil && filepath.Ext(path) == ".md" {
-			names = append(names, path)
-		}
-		return err
-	})
-	require.NoError(t, err)
-	require.Contains(t, names, "README.md")
-	return names
-}
-
-func readDocument(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	require.NoError(t, err)
-	return string(data)
-}
-
-// fenced are the blocks of a language in a document.
-func fenced(text, language string) []string {
-	var blocks []string
-	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(text, -1) {
-		blocks = append(blocks, m[1])
-	}
-	return blocks
-}
-
-// prose is a document without its fenced blocks.
-func prose(text string) string {
-	return regexp.MustCompile("(?ms)^```.*?^```$").ReplaceAllString(text, "")
-}
-
-var heading = regexp.MustCompile(`^#+ (.*)$`)
-
-// anchors are the names by which links find the headings of a document.
-func anchors(text string) []string {
-	var names []string
-	for line := range strings.Lines(text) {
-		if m := heading.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
-			slug := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(m[1]), "")
-			names = append(names, strings.ReplaceAll(slug, " ", "-"))
-		}
-	}
-	return names
-}
-
-// tableRow is a row of a table, and the heading that it stands under.
-type tableRow struct {
-	heading string
-	cells   []string
-}
-
-// tables are the rows of all tables of a document, without their heads.
-func tables(text string) []tableRow {
-	var rows []tableRow
-	under, inBody := "", false
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if m := heading.FindStringSubmatch(line); m != nil {
-			under = m[1]
-		}
-		switch {
-		case !strings.HasPrefix(line, "|"):
-			inBody = false
-		case strings.HasPrefix(line, "|--") || strings.HasPrefix(line, "| --"):
-			inBody = true
-		case inBody:
-			cells := strings.Split(strings.Trim(line, "|"), "|")
-			for i := range cells {
-				cells[i] = strings.TrimSpace(cells[i])
-			}
-			rows = append(rows, tableRow{under, cells})
-		}
-	}
-	return rows
-}
-
-// quoted are the words of a cell between backquotes.
-func quoted(cell string) []string {
-	var words []string
-	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cell, -1) {
-		words = append(words, m[1])
-	}
-	return words
-}
-
-func unquote(cell string) string { return strings.Trim(cell, "`") }
-
-func number(t *testing.T, s string) int {
-	t.Helper()
-	n, err := strconv.Atoi(s)
-	require.NoError(t, err)
-	return n
-}
