@@ -143,7 +143,7 @@ func showActions(a runtime.Actions) string {
 
 func showStart(s runtime.Start) string {
 	if s.Waits() {
-		return fmt.Sprintf("%s waits until %s, %s: %s", s.Container.Name, clock(s.WaitUntil), s.Reason, s.Message)
+		return fmt.Sprintf("%s waits until %s\n%s: %s", s.Container.Name, clock(s.WaitUntil), s.Reason, s.Message)
 	}
 	return fmt.Sprintf("start %s, restart count %d", s.Container.Name, s.RestartCount)
 }

@@ -76,7 +76,7 @@ func showDecision(d admission.Decision) string {
 	for _, c := range d.Checks {
 		t.row(c.Name, showVerdict(c.Verdict))
 	}
-	t.row("verdict", showVerdict(d.Verdict))
+	t.row("verdict", string(d.Outcome)+" "+d.Reason)
 	return t.String()
 }
 

@@ -26,7 +26,7 @@ func walkConditions(_ context.Context, p *page) error {
 		res := podstatus.Compute(in)
 		t := &table{}
 		for _, c := range res.Status.Conditions {
-			t.row(c.Type, c.Status, clock(c.LastTransitionTime.Time), c.Reason, c.Message)
+			t.row(c.Type, c.Status, clock(c.LastTransitionTime.Time), c.Reason)
 		}
 		p.in("%s, at %s", what, clock(in.Now))
 		p.out("%s", t)
@@ -41,7 +41,8 @@ func walkConditions(_ context.Context, p *page) error {
 	p.step("The server runs", "podstatus.Compute")
 	in.Observed = seen("server:running", "setup:exited:0")
 	compute("server:running setup:exited:0")
-	p.why("It has a readiness probe and no verdict: not ready.")
+	p.why(`It has a readiness probe and no verdict: not ready. Initialized dates from now, the
+		rest from before.`)
 
 	p.step("Its readiness probe succeeds", "podstatus.Compute")
 	in.Readiness.Results = map[string]runtime.Verdict{"server-0": runtime.VerdictSuccess}

@@ -32,7 +32,7 @@ func walkFinalPhase(_ context.Context, p *page) error {
 	in.Observed = nil
 	again = podstatus.Compute(in)
 	p.in("nothing is there")
-	p.out("%s, changed: %v", showPhase(&again.Status), again.Changed)
+	p.out("%s", showPhase(&again.Status))
 
 	p.step("A deadline passes", "podstatus.Deadline", "podstatus.Compute")
 	seconds := int64(60)
@@ -57,7 +57,7 @@ func walkFinalPhase(_ context.Context, p *page) error {
 	t := &table{}
 	for _, mayRun := range []bool{true, false} {
 		merged, held := podstatus.Merge(&began.Status, &stopped.Status, mayRun, late.Now)
-		t.row("something may run: "+yesNo(mayRun), showPhase(&merged), "held back: "+yesNo(held))
+		t.row("something may run: "+yesNo(mayRun), merged.Phase, "held back: "+yesNo(held))
 	}
 	p.in("in the API: %s; to be said: %s", began.Status.Phase, stopped.Status.Phase)
 	p.out("%s", t)

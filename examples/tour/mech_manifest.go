@@ -20,13 +20,11 @@ func walkManifest(_ context.Context, p *page) error {
 	p.intro(`A static pod begins as a file or as the body of a URL. The decoder gives it what
 		the API server would have given it: defaults, a name of this node, a UID.`)
 	decoder := manifest.Decoder{Source: podmanager.SourceFile, NodeName: "node-a"}
-	decode := func(text, origin string) manifest.Result {
-		p.in("%s", "# "+origin+"\n"+text)
-		return decoder.Decode([]byte(text), origin)
-	}
+	const file = "/etc/manifests/web.yaml"
 
 	p.step("A good manifest", "manifest.Decoder.Decode")
-	pod := decode(webManifest, "/etc/manifests/web.yaml").Pods[0]
+	p.in("# %s\n%s", file, webManifest)
+	pod := decoder.Decode([]byte(webManifest), file).Pods[0]
 	t := &table{}
 	t.row("name", pod.Name)
 	t.row("namespace", pod.Namespace)
@@ -41,16 +39,18 @@ func walkManifest(_ context.Context, p *page) error {
 		pulled. A limit without a request is the request.`)
 
 	p.step("Another content", "manifest.Decoder.Decode")
-	other := decode(strings.ReplaceAll(webManifest, "500m", "250m"), "/etc/manifests/web.yaml").Pods[0]
+	p.in("the same file, with cpu: 250m")
+	other := decoder.Decode([]byte(strings.ReplaceAll(webManifest, "500m", "250m")), file).Pods[0]
 	p.out("uid  %s", other.UID)
 	p.why("A static pod is not updated. It is replaced by another one of its name.")
 
 	p.step("A bad manifest", "manifest.Decoder.Decode")
-	result := decode(strings.ReplaceAll(webManifest, "cpu: 500m", "cpu: -1"), "/etc/manifests/web.yaml")
+	p.in("the same file, without an image")
+	result := decoder.Decode([]byte(strings.ReplaceAll(webManifest, "image: nginx, ", "")), file)
 	for _, err := range result.Errors {
-		p.out("%s", err.Kind)
-		p.out("%v", err)
+		p.out("refused at step %s\n%v", err.Kind, err)
 	}
-	p.why("The error names file, pod and field. The other files of the folder still count.")
+	p.why(`The error names file, pod and field. The other files of the folder still count, and
+		a pod that runs from an earlier version of this one goes on running.`)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/podmanager/manifest"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
@@ -70,7 +69,6 @@ func walkNewPod(ctx context.Context, p *page) error {
 	p.why("A runtime carries this out: podruntime over a Backend, or one of your own.")
 
 	p.step("What is said of it", "podstatus.Compute")
-	e.status.Sort()
 	res := podstatus.Compute(podstatus.Input{Pod: pod, Observed: &e.status, RuntimeName: "process", Now: noon})
 	p.in("%s", showContainers(&e.status))
 	c := res.Status.ContainerStatuses[0]
@@ -82,9 +80,12 @@ func walkNewPod(ctx context.Context, p *page) error {
 
 	p.step("The worker comes back", "lifecycle.Rules.Step")
 	l.done("Done, something was changed", lifecycle.Done{Again: true})
-	l.done("Done, nothing was left to do", lifecycle.Done{})
+	p.why("A pass that changed something is followed by another.")
+
+	p.step("The second pass", "runtime.Plan", "lifecycle.Rules.Step")
+	e.pass(p)
+	l.done("Done", lifecycle.Done{})
 	p.out("look again at %s", clock(l.Due))
-	p.why("A pass that changed something is followed by another. One that finds nothing to do ends the work.")
-	p.out("plan: %s", showActions(runtime.Plan(runtime.PlanInput{Pod: pod, Status: &e.status, Backoff: e.backoff, Now: noon})))
+	p.why("Nothing was left to do. The pod runs, and nobody works for it any more.")
 	return nil
 }

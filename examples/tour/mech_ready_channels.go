@@ -36,10 +36,8 @@ func walkReadyChannels(ctx context.Context, p *page) error {
 	p.why(`Each event was dealt with once. They are sorted here, for their order differs from
 		run to run.`)
 
-	p.step("What an order does not have to promise", "syncloop.Step")
-	p.in("an event about web may come before the ADD of web, or after its REMOVE")
-	p.out("the default handler reads the pod in the runtime, and asks what it knows of it")
-	p.why(`An event carries no state that could be out of date. What a pod is found to be
-		counts, not what was said on the way.`)
+	p.intro(`So an event about web may come before the ADD of web, or after its REMOVE. Nothing
+		is lost by that, because an event carries no state: it says which pod to look at,
+		and what is found then counts.`)
 	return nil
 }

@@ -18,12 +18,24 @@ func walkRelist(ctx context.Context, p *page) error {
 		late, twice or never. The loop reads the pod itself; and it lists all pods again
 		and again, for the list is the truth.`)
 
-	p.step("A hint", "runtimetest.Fake.Watch", "syncloop.SyncLoop.HandleRuntimeEvent")
-	err := onNode(ctx, nil, func(n *node) error {
-		p.in("%s\nmain exits 1; the runtime says: %s", n.listed(ctx), "uid-web")
+	p.step("A hint", "syncloop.SyncLoop.HandleRuntimeEvent")
+	hints := make(chan func(types.UID), 1)
+	hinting := func(c *syncloop.Config) {
+		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+			Watch: func(ctx context.Context, _ runtime.Watcher, notify func(types.UID)) error {
+				hints <- notify // hints are given by this walk alone
+				<-ctx.Done()
+				return nil
+			},
+		})
+	}
+	err := onNode(ctx, hinting, func(n *node) error {
+		hint := <-hints
+		p.in("%s\nmain exits 1; the runtime says: look at uid-web", n.listed(ctx))
 		if err := n.engine.Exit("uid-web", "main", 1); err != nil {
 			return err
 		}
+		hint("uid-web")
 		if err := n.untilRestarts(ctx, "uid-web", 1); err != nil {
 			return err
 		}

@@ -32,13 +32,12 @@ func walkSameName(_ context.Context, p *page) error {
 
 	p.step("The first version", "lifecycle.Rules.Step", "lifecycle.Names.Acquire")
 	begin("uid-1")
+	lives["uid-1"].done("Done: uid-1 runs", lifecycle.Done{})
 
 	p.step("The file changes twice", "lifecycle.Rules.Step", "lifecycle.Names.Acquire")
 	begin("uid-2")
 	begin("uid-3")
 	p.why("They are known and wait. Nothing of them is started.")
-
-	lives["uid-1"].done("Done: uid-1 runs", lifecycle.Done{})
 
 	p.step("The source drops the first two", "lifecycle.Rules.Step", "lifecycle.Names.Release")
 	lives["uid-2"].event("Removed: uid-2", lifecycle.Removed{})

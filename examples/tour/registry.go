@@ -39,6 +39,7 @@ var chapters = []chapter{
 		{"operations", "a whole list becomes ADD, UPDATE, DELETE, REMOVE, RECONCILE", walkOperations},
 		{"restore", "pods out of a checkpoint, and which source counts as heard", walkRestore},
 		{"duplicates", "two pods of one name, two sources with one UID", walkDuplicates},
+		{"silent-source", "an error or silence is not an empty list", walkSilentSource},
 		{"mirrors", "a static pod and its picture in the API", walkMirrors},
 	}},
 	{"May it run here? (package admission)", []mechanism{
@@ -79,6 +80,7 @@ var chapters = []chapter{
 		{"relist", "events are hints, a list is the truth", walkRelist},
 		{"clean-ups", "the five clean-ups", walkCleanUps},
 		{"agent-restart", "a new agent adopts what runs", walkAgentRestart},
+		{"shutdown", "to stop the pods is not to end the agent", walkShutdown},
 	}},
 }
 
