@@ -201,4 +201,3 @@ func requireTests(t *testing.T, pkg, cell, where string) {
 		require.True(t, testsOf(t, dir)[name], "%s: package %s has no test %s", where, dir, name)
 	}
 }
-
