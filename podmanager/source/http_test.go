@@ -236,11 +236,12 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestHTTPAsksAFailingServerSoonAndThenLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		var asked []time.Duration
-		up := false
+		asked := make(chan time.Duration, 100)
+		reports := make(chan podmanager.Report, 100)
+		var up atomic.Bool
 		client := &http.Client{Transport: transport(func(*http.Request) (*http.Response, error) {
-			asked = append(asked, time.Since(start))
-			if !up {
+			asked <- time.Since(start)
+			if !up.Load() {
 				return nil, fmt.Errorf("connection refused")
 			}
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(podYAML("a")))}, nil
@@ -248,21 +249,16 @@ func TestHTTPAsksAFailingServerSoonAndThenLessOften(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		h := &HTTP{URL: "http://host/pods", Client: client, Decoder: decoder}
 		done := make(chan error)
-		var last podmanager.Report
-		go func() { done <- h.Run(ctx, func(r podmanager.Report) { last = r }) }()
+		go func() { done <- h.Run(ctx, func(r podmanager.Report) { reports <- r }) }()
 
-		for len(asked) < 6 {
-			<-time.After(time.Second)
-			synctest.Wait()
+		for _, at := range []time.Duration{0, 1, 3, 7, 15, 31} {
+			require.Equal(t, at*time.Second, <-asked)
+			require.ErrorContains(t, (<-reports).Err, "connection refused")
 		}
-		require.Equal(t, []time.Duration{0, 1 * time.Second, 3 * time.Second, 7 * time.Second, 15 * time.Second, 31 * time.Second}, asked)
-		require.ErrorContains(t, last.Err, "connection refused")
-
-		up = true
-		<-time.After(DefaultPeriod)
-		synctest.Wait()
-		require.NoError(t, last.Err)
-		require.Equal(t, []string{"a"}, names(last))
+		up.Store(true)
+		report := <-reports
+		require.NoError(t, report.Err)
+		require.Equal(t, []string{"a"}, names(report))
 		cancel()
 		require.NoError(t, <-done)
 	})
