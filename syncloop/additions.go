@@ -13,23 +13,30 @@ import (
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
-// hold keeps an update back until the runtime was listed once: before that
-// nobody can tell a pod that is new from one that runs.
-func (l *SyncLoop) hold(u podmanager.Update) bool {
+// receive takes the pods of an update, unless it must be kept back: until the
+// runtime was listed once, nobody can tell a pod that is new from one that runs.
+func (l *SyncLoop) receive(u podmanager.Update) (pods []*v1.Pod, ok bool) {
 	if !l.listed {
 		l.held = append(l.held, u)
+		return nil, false
 	}
-	return !l.listed
+	pods = u.Pods
+	if slices.Contains(pods, nil) {
+		l.log.Error("an update holds pods that are nil", "source", u.Source, "op", string(u.Op))
+		pods = slices.DeleteFunc(slices.Clone(pods), func(p *v1.Pod) bool { return p == nil })
+	}
+	return pods, true
 }
 
 // HandlePodAdditions takes pods that are new: they become known, oldest first,
 // and then ask to be let in.
 func (l *SyncLoop) HandlePodAdditions(ctx context.Context, u podmanager.Update) {
-	if l.hold(u) {
+	pods, ok := l.receive(u)
+	if !ok {
 		return
 	}
-	l.keepNames(u.Pods)
-	for _, pod := range byCreation(u.Pods) {
+	l.keepNames(pods)
+	for _, pod := range byCreation(pods) {
 		l.manager.Put(pod)
 		if podmanager.IsMirror(pod) {
 			l.mirrorChanged(pod)

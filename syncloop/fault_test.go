@@ -242,6 +242,29 @@ func TestUnexpectedUpdatesAreReportedAndChangeNothing(t *testing.T) {
 	})
 }
 
+func TestNilAndNamelessPods(t *testing.T) {
+	var empty atomic.Bool
+	inBubble(t, func(t *testing.T, w *world) {
+		for _, op := range []podmanager.Op{podmanager.OpAdd, podmanager.OpUpdate, podmanager.OpReconcile, podmanager.OpRemove} {
+			w.send(op, nil, &v1.Pod{}, nil)
+		}
+		w.add(pod("web"))
+		empty.Store(true)
+		w.send(podmanager.OpUpdate, pod("web"))
+		sleep(time.Minute)
+		empty.Store(false)
+		sleep(2 * time.Minute)
+		require.Equal(t, v1.PodRunning, w.phase("uid-web"))
+	}, faulty(func() runtimetest.Funcs {
+		return runtimetest.Funcs{PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
+			if empty.Load() {
+				return nil, nil
+			}
+			return rt.PodStatus(ctx, uid)
+		}}
+	}))
+}
+
 func TestSlowSinkHoldsUpNothingAndGetsTheNewest(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		w.sink.Before = func(ctx context.Context, _ syncloop.StatusUpdate) error { return runtimetest.Wait(ctx, time.Minute) }

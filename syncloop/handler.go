@@ -56,8 +56,9 @@ func (l *SyncLoop) HandlePodSyncs(context.Context) {
 	}
 }
 
-// admissionPass is the timer of the pods that wait to be let in.
-const admissionPass types.UID = ""
+// admissionPass is the timer of the pods that wait to be let in. No pod has such
+// a UID.
+const admissionPass types.UID = "\x00admission"
 
 // due deals with a timer that went off.
 func (l *SyncLoop) due(uid types.UID, now time.Time) {
@@ -101,7 +102,7 @@ func (l *SyncLoop) step(r *record, e lifecycle.Event) {
 	var actions []lifecycle.Action
 	r.life, actions = l.rules.Step(r.life, e, time.Now())
 	if r.life.Stage != before.Stage {
-		l.entered(r)
+		l.stageChanged(r)
 	}
 	for _, a := range actions {
 		l.act(r, a)
@@ -138,8 +139,8 @@ func (l *SyncLoop) act(r *record, a lifecycle.Action) {
 	}
 }
 
-// entered follows a change of stage.
-func (l *SyncLoop) entered(r *record) {
+// stageChanged follows a change of stage.
+func (l *SyncLoop) stageChanged(r *record) {
 	stage := r.life.Stage
 	if h := l.cfg.Hooks.PodStage; h != nil && stage != "" {
 		h(r.PodRef, stage)

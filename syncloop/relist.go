@@ -228,7 +228,7 @@ func (l *SyncLoop) lookAtStranger(ctx context.Context, uid types.UID) {
 		status, err := l.cfg.Runtime.PodStatus(ctx, uid)
 		l.inbox.post(func() {
 			l.workers.done()
-			if err != nil || l.pods[uid] != nil || len(status.Containers)+len(status.Sandboxes) == 0 {
+			if err != nil || status == nil || l.pods[uid] != nil || len(status.Containers)+len(status.Sandboxes) == 0 {
 				return
 			}
 			l.strangers[uid] = runtime.ListedPod{PodRef: status.PodRef, Running: status.Running()}

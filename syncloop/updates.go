@@ -12,10 +12,11 @@ import (
 
 // HandlePodUpdates takes pods that changed or were marked for deletion.
 func (l *SyncLoop) HandlePodUpdates(ctx context.Context, u podmanager.Update) {
-	if l.hold(u) {
+	pods, ok := l.receive(u)
+	if !ok {
 		return
 	}
-	for _, pod := range u.Pods {
+	for _, pod := range pods {
 		l.manager.Put(pod)
 		if podmanager.IsMirror(pod) {
 			l.mirrorChanged(pod)
@@ -48,10 +49,11 @@ func (l *SyncLoop) change(ctx context.Context, r *record, pod *v1.Pod, create bo
 // HandlePodRemoves takes pods that their source does not have any more: they are
 // stopped, whatever other sources say or don't say.
 func (l *SyncLoop) HandlePodRemoves(_ context.Context, u podmanager.Update) {
-	if l.hold(u) {
+	pods, ok := l.receive(u)
+	if !ok {
 		return
 	}
-	for _, pod := range u.Pods {
+	for _, pod := range pods {
 		if r := l.pods[pod.UID]; r != nil && r.source != u.Source && !podmanager.IsMirror(pod) {
 			continue // another source has it now
 		}
@@ -82,10 +84,11 @@ func (l *SyncLoop) remove(r *record) {
 
 // HandlePodReconcile takes pods of which only the status in the source changed.
 func (l *SyncLoop) HandlePodReconcile(_ context.Context, u podmanager.Update) {
-	if l.hold(u) {
+	pods, ok := l.receive(u)
+	if !ok {
 		return
 	}
-	for _, pod := range u.Pods {
+	for _, pod := range pods {
 		l.manager.Put(pod)
 		if podmanager.IsMirror(pod) {
 			l.reconcileStatic(pod)

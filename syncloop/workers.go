@@ -195,6 +195,9 @@ func (j *job) observe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if status == nil {
+		status = &runtime.PodStatus{PodRef: j.ref}
+	}
 	j.outcome.read = moment
 	j.input.Observed = withAddresses(status, j.input.Previous)
 	j.input.RestartAll = j.input.Pod != nil && runtime.RestartAllTriggered(j.input.Pod, status)

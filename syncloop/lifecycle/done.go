@@ -23,6 +23,9 @@ func (m *machine) done(e Done) {
 	case e.Err != nil:
 		m.Failures++
 		m.Due = m.rules.retry(m.State, work, e, m.now)
+		if m.Poked {
+			m.dueSoon()
+		}
 	default:
 		m.Failures = 0
 		m.succeeded(work, e)
@@ -47,12 +50,11 @@ func (m *machine) succeeded(w Work, e Done) {
 	case w == WorkSync && e.Terminal:
 		m.terminate(Kill{})
 		m.Pending = true
-	case w == WorkSync && e.Again && m.Repeats < maxRepeats:
-		m.Repeats++
-		m.Pending = true
 	case w == WorkSync:
-		m.Repeats = 0
 		m.Due = m.rules.resync(m.State, e, m.now)
+		if e.Again || m.Poked {
+			m.repeat()
+		}
 	case w == WorkTerminate:
 		m.stopped()
 	case w == WorkCleanUp:
@@ -61,10 +63,6 @@ func (m *machine) succeeded(w Work, e Done) {
 		m.removedForGood()
 	}
 }
-
-// maxRepeats is how often in a row a sync that changed something is repeated at
-// once: a runtime that never comes to rest must not drive the agent in circles.
-const maxRepeats = 10
 
 // stopped follows a kill after which nothing ran.
 func (m *machine) stopped() {

@@ -86,10 +86,7 @@ func Jitter(d time.Duration, uid types.UID, try uint64) time.Duration {
 // resync is when a pod is synced again after a sync that went well.
 func (r Rules) resync(s State, e Done, now time.Time) time.Time {
 	wait := Jitter(r.Resync, s.UID, s.Seq)
-	switch {
-	case e.Again:
-		wait = r.Transient
-	case !e.RetryAt.IsZero():
+	if !e.RetryAt.IsZero() {
 		// One that lies in the past must not drive the agent in circles.
 		if until := e.RetryAt.Sub(now); until <= 0 {
 			wait = r.Transient

@@ -93,7 +93,9 @@ type State struct {
 	// Discard: what the runtime keeps of it is to be removed once it has
 	// finished, although its source still has it.
 	Discard bool
-	// Repeats counts the syncs in a row that asked to be repeated at once.
+	// Poked: a [Poke] came while work was in force. Repeats counts the works in
+	// a row that began because of pokes or of their own wish.
+	Poked   bool
 	Repeats int
 
 	// Due is when a [Due] event is to be sent; zero for never. Failures counts

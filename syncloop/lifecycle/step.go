@@ -208,12 +208,33 @@ func (m *machine) poke() {
 	if m.Stage != Sync && m.Stage != Terminating {
 		return
 	}
-	if m.Failures == 0 || m.Work != "" {
+	switch {
+	case m.Work != "":
+		m.Poked = true
+	case m.Failures > 0:
+		m.dueSoon()
+	default:
+		m.repeat()
+	}
+}
+
+// maxRepeats is how often in a row work is repeated at once because something
+// changed. What work does to a pod comes back as a poke: a runtime that never
+// comes to rest must not drive the agent in circles.
+const maxRepeats = 10
+
+// repeat has the work repeated: at once, unless that happened too often.
+func (m *machine) repeat() {
+	if m.Repeats < maxRepeats {
+		m.Repeats++
 		m.Pending = true
 		return
 	}
-	// What a failing work does to the pod comes back as a poke: it must not
-	// drive itself.
+	m.dueSoon()
+}
+
+// dueSoon brings the next work forward to a moment after the last.
+func (m *machine) dueSoon() {
 	if soon := m.LastDone.Add(m.rules.Transient); m.Due.IsZero() || soon.Before(m.Due) {
 		m.Due = soon
 	}
@@ -248,8 +269,11 @@ func (m *machine) dispatch() {
 }
 
 func (m *machine) start(w Work) {
+	if m.now.Sub(m.LastDone) >= m.rules.Transient {
+		m.Repeats = 0
+	}
 	m.Seq++
-	m.Work, m.Pending, m.Due = w, false, time.Time{}
+	m.Work, m.Pending, m.Poked, m.Due = w, false, false, time.Time{}
 	m.do(Start{Work: w, Seq: m.Seq})
 }
 

@@ -302,6 +302,23 @@ func TestWorkThatChangesSomethingIsRepeatedAtOnceButNotForEver(t *testing.T) {
 	require.Equal(t, t0.Add(time.Second), l.Due)
 }
 
+func TestPokesDoNotDriveAPodInCircles(t *testing.T) {
+	l := newLife()
+	l.send(created)
+	syncs := 0
+	for range 1000 {
+		l.send(lifecycle.Poke{}) // what the work did comes back while it goes on
+		l.send(lifecycle.Done{Seq: l.Seq})
+		l.send(lifecycle.Poke{}) // or after it
+		syncs = int(l.Seq)
+	}
+	require.Equal(t, 11, syncs)
+	require.Equal(t, t0.Add(time.Second), l.Due)
+	l.now = l.Due
+	l.send(lifecycle.Due{})
+	require.Equal(t, lifecycle.WorkSync, l.Work)
+}
+
 func TestPokeDoesNotDriveAFailingPod(t *testing.T) {
 	l := newLife()
 	l.send(created)
