@@ -8,11 +8,43 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
+// maxExpanded bounds, in bytes, what all references of a container come to. It
+// is more than any kernel takes as arguments and environment of a process; forty
+// variables, each twice the one before, would be more than any machine has.
+const maxExpanded = 8 << 20
+
+var errExpanded = fmt.Errorf("references of the container expand to more than %d MiB", maxExpanded>>20)
+
 // environment is an environment under construction: names are unique, and keep
 // the place of their first definition.
 type environment struct {
-	vars  []runtime.EnvVar
-	index map[string]int
+	vars     []runtime.EnvVar
+	index    map[string]int
+	expanded int // bytes that references came to so far
+}
+
+// spend takes what a reference came to off the budget.
+func (e *environment) spend(value string) error {
+	if e.expanded += len(value); e.expanded > maxExpanded {
+		return errExpanded
+	}
+	return nil
+}
+
+// expand expands the references in s.
+func (e *environment) expand(s string) (string, error) {
+	var err error
+	text := runtime.Expand(s, func(name string) (string, bool) {
+		value, ok := e.lookup(name)
+		if err == nil {
+			err = e.spend(value)
+		}
+		if err != nil {
+			return "", ok
+		}
+		return value, ok
+	})
+	return text, err
 }
 
 func (e *environment) set(name, value string) {
@@ -51,9 +83,16 @@ func environmentOf(c *v1.Container, facts podFacts) (*environment, error) {
 		v := &c.Env[i]
 		switch {
 		case v.Value != "" || v.ValueFrom == nil:
-			env.set(v.Name, runtime.Expand(v.Value, env.lookup))
+			value, err := env.expand(v.Value)
+			if err != nil {
+				return nil, fmt.Errorf("env %s: %w", v.Name, err)
+			}
+			env.set(v.Name, value)
 		default:
 			value, ok, err := facts.reference(c, v.ValueFrom)
+			if err == nil {
+				err = env.spend(value)
+			}
 			if err != nil {
 				return nil, fmt.Errorf("env %s: %w", v.Name, err)
 			}
@@ -113,13 +152,17 @@ func absent(kind, namespace, name string, optional *bool) error {
 
 // expandAll expands each string with the environment; nil stays nil, which
 // means the image's own.
-func expandAll(in []string, env *environment) []string {
+func expandAll(in []string, env *environment) ([]string, error) {
 	if in == nil {
-		return nil
+		return nil, nil
 	}
 	out := make([]string, len(in))
 	for i, s := range in {
-		out[i] = runtime.Expand(s, env.lookup)
+		text, err := env.expand(s)
+		if err != nil {
+			return nil, fmt.Errorf("[%d]: %w", i, err)
+		}
+		out[i] = text
 	}
-	return out
+	return out, nil
 }

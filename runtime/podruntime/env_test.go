@@ -1,6 +1,8 @@
 package podruntime
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -191,7 +193,39 @@ func TestPodLimitStandsInForTheContainers(t *testing.T) {
 func TestCommandIsExpanded(t *testing.T) {
 	env := &environment{}
 	env.set("A", "1")
-	require.Equal(t, []string{"1", "$(B)", "$(A)"}, expandAll([]string{"$(A)", "$(B)", "$$(A)"}, env))
-	require.Nil(t, expandAll(nil, env), "nil is the image's own")
-	require.NotNil(t, expandAll([]string{}, env))
+	for _, tc := range []struct{ in, want []string }{
+		{[]string{"$(A)", "$(B)", "$$(A)"}, []string{"1", "$(B)", "$(A)"}},
+		{nil, nil}, // the image's own
+		{[]string{}, []string{}},
+	} {
+		got, err := expandAll(tc.in, env)
+		require.NoError(t, err)
+		require.Equal(t, tc.want, got)
+	}
+}
+
+// Each of these is a small manifest that asks for more memory than there is.
+func TestReferencesThatExpandWithoutEndAreRefused(t *testing.T) {
+	doubling := []v1.EnvVar{{Name: "E0", Value: "secret"}}
+	for i := range 60 {
+		doubling = append(doubling, v1.EnvVar{Name: fmt.Sprintf("E%d", i+1), Value: fmt.Sprintf("$(E%d)$(E%d)", i, i)})
+	}
+	_, err := environmentOf(&v1.Container{Env: doubling}, testFacts())
+	require.EqualError(t, err, "env E20: references of the container expand to more than 8 MiB")
+
+	facts := testFacts()
+	facts.pod.Annotations["long"] = strings.Repeat("x", 256<<10)
+	var fields []v1.EnvVar
+	for i := range 1000 {
+		fields = append(fields, v1.EnvVar{Name: fmt.Sprintf("F%d", i), ValueFrom: fieldRef("metadata.annotations")})
+	}
+	_, err = environmentOf(&v1.Container{Env: fields}, facts)
+	require.ErrorIs(t, err, errExpanded)
+
+	long := &environment{}
+	long.set("LONG", strings.Repeat("x", 1<<20))
+	_, err = expandAll([]string{"echo", strings.Repeat("$(LONG)", 1<<20)}, long)
+	require.EqualError(t, err, "[1]: references of the container expand to more than 8 MiB")
+	_, err = subPathOf(&v1.VolumeMount{SubPathExpr: "$(LONG)"}, long)
+	require.ErrorIs(t, err, errExpanded)
 }

@@ -39,15 +39,24 @@ func (l layout) makeMessage(uid types.UID, c *v1.Container, attempt uint32) ([]r
 		return nil, err
 	}
 	path := filepath.Join(dir, messageName(attempt))
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
-	if err != nil {
-		return nil, err
-	}
-	// The umask took its share from the mode.
-	if err := errors.Join(os.Chmod(path, 0o666), f.Close()); err != nil {
+	if err := newFile(path); err != nil {
 		return nil, err
 	}
 	return []runtime.Mount{{Name: messageMount, HostPath: path, ContainerPath: c.TerminationMessagePath}}, nil
+}
+
+// newFile makes an empty file that everybody may write to, in place of whatever
+// a container put there: a link is not followed, a FIFO not waited for.
+func newFile(path string) error {
+	if err := os.RemoveAll(path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return err
+	}
+	// The umask took its share from the mode.
+	return errors.Join(f.Chmod(0o666), f.Close())
 }
 
 // exitMessage is the message of an instance that exited: the backend's own,

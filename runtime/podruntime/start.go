@@ -228,6 +228,14 @@ func (p *pass) containerConfig(start runtime.Start, imageRef string) (runtime.Co
 	if err != nil {
 		return runtime.ContainerConfig{}, err
 	}
+	command, err := expandAll(c.Command, env)
+	if err != nil {
+		return runtime.ContainerConfig{}, fmt.Errorf("command%w", err)
+	}
+	args, err := expandAll(c.Args, env)
+	if err != nil {
+		return runtime.ContainerConfig{}, fmt.Errorf("args%w", err)
+	}
 	mounts, err := mountsOf(c, p.volumes, env)
 	if err != nil {
 		return runtime.ContainerConfig{}, err
@@ -250,8 +258,8 @@ func (p *pass) containerConfig(start runtime.Start, imageRef string) (runtime.Co
 		Attempt:         attempt,
 		Image:           c.Image,
 		ImageRef:        imageRef,
-		Command:         expandAll(c.Command, env),
-		Args:            expandAll(c.Args, env),
+		Command:         command,
+		Args:            args,
 		WorkingDir:      c.WorkingDir,
 		Env:             env.vars,
 		Mounts:          append(mounts, message...),

@@ -212,15 +212,22 @@ func subPathOf(m *v1.VolumeMount, env *environment) (string, error) {
 		return m.SubPath, nil
 	}
 	var missing []string
+	tooLong := false
 	path := runtime.Expand(m.SubPathExpr, func(name string) (string, bool) {
 		value, _ := env.lookup(name)
 		if value == "" {
 			missing = append(missing, name)
 		}
+		if tooLong = tooLong || env.spend(value) != nil; tooLong {
+			return "", true
+		}
 		return value, true
 	})
 	if len(missing) > 0 {
 		return "", fmt.Errorf("subPathExpr: missing value for %s", strings.Join(missing, ", "))
+	}
+	if tooLong {
+		return "", fmt.Errorf("subPathExpr: %w", errExpanded)
 	}
 	return path, nil
 }
