@@ -75,7 +75,8 @@ type Backend interface {
 // BackendInfo describes a [Backend].
 type BackendInfo struct {
 	// Name is the type in container IDs of the API: "process" gives
-	// process://ID.
+	// process://ID, where the host gives it to the sync loop too (its
+	// Config.RuntimeName).
 	Name    string
 	Version string
 	// Limits are what the backend can't do; the zero value can do all.

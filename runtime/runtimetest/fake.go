@@ -26,10 +26,12 @@ import (
 // same Fake to the next loop.
 //
 // What it does not do: pull images (each is present, ImagePuller is missing),
-// run hooks or probes, make volumes, environments or log files, enforce
-// resources, write a termination message file, tell one network from another
-// (pods get addresses that nothing answers at), or survive its process. A
-// container of it prints its script's Output at its start and nothing more.
+// run hooks or probes, send events such as BackOff or Killing, make volumes,
+// environments or log files, enforce resources, write a termination message
+// file, tell one network from another (pods get addresses that nothing answers
+// at), or survive its process. A container of it prints its script's Output at
+// its start and nothing more. Where a test needs more of this, package
+// podruntime over a [FakeBackend] does it.
 type Fake struct {
 	script  ScriptFunc
 	backoff runtime.BackoffConfig
