@@ -9,8 +9,8 @@
 //
 // Nothing here sleeps, and no line depends on a clock. The pure cores take the
 // time as an argument, so that a crash loop of an hour is over at once; the
-// single step of the loop waits for events, not for time. Four walks run a whole
-// node on fakes, and wait for what happens there.
+// single step of the loop waits for events, not for time. Some walks of the last
+// chapter run a whole node on fakes, and wait for what happens there.
 //
 // One file holds one mechanism. Adding one is a file, an entry in registry.go,
 // and its golden file: go test ./examples/tour -update.

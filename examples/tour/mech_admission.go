@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -86,4 +87,10 @@ func showVerdict(v admission.Verdict) string {
 		text += " " + v.Reason + ": " + v.Message
 	}
 	return text
+}
+
+// showLedger prints what the pods in a ledger take.
+func showLedger(l *admission.Ledger) string {
+	used := l.Used()
+	return fmt.Sprintf("pods %d, cpu %dm, memory %d bytes", l.Pods(), used.MilliCPU, used.Memory)
 }

@@ -107,7 +107,8 @@ func walkCleanUps(ctx context.Context, p *page) (err error) {
 	return nil
 }
 
-// takenApart notes in which order a runtime is asked to take a pod apart.
+// takenApart notes in which order a runtime is asked to take a pod apart. What is
+// asked twice in a row counts once: a kill that overtook a sync is repeated.
 type takenApart struct {
 	uid   types.UID
 	mu    sync.Mutex
@@ -126,5 +127,5 @@ func (a *takenApart) note(_ context.Context, c runtimetest.Call) error {
 func (a *takenApart) String() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return joined(a.calls)
+	return joined(slices.Compact(slices.Clone(a.calls)))
 }

@@ -73,6 +73,9 @@ func wrapped(text string, width int) string {
 	return joined(append(lines, line))
 }
 
+// joined puts lines together.
+func joined(lines []string) string { return strings.Join(lines, "\n") }
+
 // table aligns rows of cells.
 type table struct{ rows [][]string }
 

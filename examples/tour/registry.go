@@ -1,9 +1,6 @@
 package main
 
-import (
-	"context"
-	"strings"
-)
+import "context"
 
 // mechanism is one of the kubelet's mechanisms.
 type mechanism struct {
@@ -92,6 +89,3 @@ func mechanisms() []mechanism {
 	}
 	return all
 }
-
-// joined puts lines together.
-func joined(lines []string) string { return strings.Join(lines, "\n") }

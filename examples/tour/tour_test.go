@@ -60,7 +60,7 @@ func TestAllIsEachInItsOrder(t *testing.T) {
 	out, errs, code := tour(t, "all")
 	require.Zero(t, code)
 	require.Empty(t, errs)
-	require.Equal(t, strings.Join(want, "\n\n"), out)
+	require.True(t, out == strings.Join(want, "\n\n"), "all is not what the single walks say; does one of them change?")
 }
 
 func TestWrongUse(t *testing.T) {
