@@ -27,7 +27,9 @@ type KillOptions struct {
 	Grace time.Duration
 	// Now kills what still runs at once.
 	Now bool
-	// Evict marks the kill as an eviction.
+	// Evict marks the kill as an eviction in the state of the pod's life, if
+	// nothing else had begun its end. It changes nothing else: the words of an
+	// eviction are its Verdict.
 	Evict bool
 	// Verdict makes the pod Failed with its reason and message, unless a
 	// verdict was passed on it before. Nil passes none.
@@ -35,7 +37,9 @@ type KillOptions struct {
 }
 
 // Kill stops one pod although its source wants it, and returns once nothing of
-// it runs. It gives up waiting after one and a half times the grace, at least
+// it runs. The pod does not come back under its UID, whatever its restart policy
+// and its source say; without a Verdict its phase follows from its exit codes, and
+// is Succeeded if all of them are zero. Kill gives up waiting after one and a half times the grace, at least
 // 10 seconds, with an event and ErrGraceExceeded. A pod that is not known gives
 // runtime.ErrNotFound; one that has stopped, or never began, is no error.
 func (l *SyncLoop) Kill(ctx context.Context, uid types.UID, opts KillOptions) error {

@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -200,9 +201,12 @@ func (l *SyncLoop) pump(ctx context.Context, events chan<- RuntimeEvent) {
 	}
 }
 
+var errWatchEnded = errors.New("watch returned before its context ended")
+
 // watchLoop listens to the runtime's hints. After a watch that failed some may
 // have been missed: everything is listed again.
 func (l *SyncLoop) watchLoop(ctx context.Context, w runtime.Watcher) {
+	said := ""
 	for failures := 0; ; failures++ {
 		began := time.Now()
 		err := w.Watch(ctx, func(uid types.UID) { l.dirty.add(uid, l.moment()) })
@@ -212,7 +216,13 @@ func (l *SyncLoop) watchLoop(ctx context.Context, w runtime.Watcher) {
 		if time.Since(began) > relistBackoffMax {
 			failures = 0
 		}
-		l.log.Warn("the watch of the runtime ended, it is begun anew", "err", err)
+		if err == nil {
+			err = errWatchEnded
+		}
+		if err.Error() != said {
+			said = err.Error()
+			l.log.Warn("the watch of the runtime failed, it is begun anew each time", "err", err)
+		}
 		l.relistSoon()
 		select {
 		case <-ctx.Done():

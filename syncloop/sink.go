@@ -11,7 +11,8 @@ import (
 // Updates of one pod come one after another, the newest last; those between may
 // be left out. Updates of different pods come concurrently. An error means that
 // the update did not arrive: the pod's newest one is tried again, with back-off.
-// A sink that is slow or down never holds up the loop.
+// A sink that is slow or down never holds up the loop. A call returns soon after
+// its context ends, for Run waits for it.
 type StatusSink interface {
 	SetStatus(ctx context.Context, u StatusUpdate) error
 }
@@ -26,8 +27,9 @@ type StatusUpdate struct {
 	// Status is complete. It is the newest word, and is never followed by an
 	// older one.
 	Status *v1.PodStatus
-	// Version grows with every status that the loop makes, over all pods, so
-	// that a pod which comes again under its UID goes on from there. It begins
+	// Version grows with every update that the loop makes, over all pods: none
+	// is used twice, and a pod which comes again under its UID goes on from
+	// there. It begins
 	// at the time in nanoseconds, or at what the [Store] remembers if that is
 	// more, so that it goes on over a restart of the agent too.
 	Version uint64

@@ -11,8 +11,7 @@ import (
 
 // setStatus makes a status the pod's newest.
 func (l *SyncLoop) setStatus(r *record, status *v1.PodStatus) {
-	l.version++
-	r.status, r.version, r.said = status, l.version, true
+	r.status = status
 	if !r.ran && status.Phase == v1.PodRunning {
 		r.ran = true
 		if h := l.cfg.Hooks.PodStarted; h != nil {
@@ -24,13 +23,11 @@ func (l *SyncLoop) setStatus(r *record, status *v1.PodStatus) {
 	l.publish(r)
 }
 
-// say sends the pod's newest status to the store and on to the sink.
+// say sends the pod's newest status, and what goes with it, to the store and on
+// to the sink, as a word of its own.
 func (l *SyncLoop) say(r *record) {
-	if !r.said {
-		// What an earlier agent knew is said again, as this one's word.
-		l.version = max(l.version, r.version) + 1
-		r.said, r.version = true, l.version
-	}
+	l.version++
+	r.said, r.version = true, l.version
 	u := StatusUpdate{
 		Pod:      r.pod,
 		Mirror:   l.mirrorOf(r.pod),

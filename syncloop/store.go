@@ -11,7 +11,8 @@ import (
 )
 
 // Store keeps what must be remembered of pods while the agent is away. Its
-// methods are called from one goroutine at a time. Without one, an agent that
+// methods are called from one goroutine at a time, and return soon after their
+// context ends, for Run waits for them. Without one, an agent that
 // starts anew knows what its sources and its runtime tell, as the kubelet does.
 //
 // The loop writes behind: it does not wait for the store, save that a status

@@ -73,7 +73,7 @@ func (s *Sink) end(u syncloop.StatusUpdate, ok bool) {
 	if !ok {
 		return
 	}
-	if last := s.versions[uid]; last.version > u.Version && last.call > s.floor {
+	if last := s.versions[uid]; last.version >= u.Version && last.call > s.floor {
 		s.violate(u, fmt.Sprintf("came after version %d", last.version))
 	}
 	if s.versions == nil {
