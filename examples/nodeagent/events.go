@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -114,13 +115,13 @@ func objectName(object apiruntime.Object) string {
 }
 
 // oneLine keeps what a manifest's author or a process wrote from moving the
-// cursor or making lines of its own.
+// cursor, making lines of its own, or reading otherwise than it is written.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t' || r == '\r':
+		case unicode.IsSpace(r):
 			return ' '
-		case r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0):
+		case unicode.In(r, unicode.Cc, unicode.Cf):
 			return -1
 		}
 		return r

@@ -113,6 +113,11 @@ func TestEventsThatRepeatArePrintedAtAFallingRate(t *testing.T) {
 	require.Empty(t, log.last(10, "pod/default/b"))
 }
 
+// Neither escapes nor marks that turn the direction of text reach a terminal.
+func TestOneLineShowsTextAsItIsWritten(t *testing.T) {
+	require.Equal(t, "a [2Jgnp.exe b c d", oneLine("\x07a\n\x1b[2J\u202egnp.exe\u2028b\u0085c\u2069\u200b\td\u009b"))
+}
+
 func TestOnlyTheNewestEventsAreKept(t *testing.T) {
 	log := newEventLog(nil)
 	for i := range keptEvents + 5 {
