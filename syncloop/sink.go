@@ -29,9 +29,9 @@ type StatusUpdate struct {
 	Status *v1.PodStatus
 	// Version grows with every update that the loop makes, over all pods: none
 	// is used twice, and a pod which comes again under its UID goes on from
-	// there. It begins
-	// at the time in nanoseconds, or at what the [Store] remembers if that is
-	// more, so that it goes on over a restart of the agent too.
+	// there. It begins at the time in nanoseconds, or at what the [Store]
+	// remembers if that is more, so that it goes on over a restart of the
+	// agent too.
 	Version uint64
 	// MayRun is set until every container of the pod was seen stopped. A
 	// sink that others act upon does not show a terminal phase before that,
