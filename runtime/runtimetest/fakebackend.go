@@ -23,8 +23,9 @@ import (
 // and Execer.
 //
 // What it does not do: run anything, look at mounts, environment, resources or
-// images, or survive its process. A container prints its script's Output at its
-// start and nothing more.
+// images, know init containers, or survive its process. So an init container
+// without a command of [Script.Command] runs for ever, and its pod stays Pending.
+// A container prints its script's Output at its start and nothing more.
 type FakeBackend struct {
 	cfg FakeBackendConfig
 

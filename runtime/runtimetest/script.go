@@ -63,7 +63,8 @@ type ScriptFunc func(Instance) Script
 // ByCommand is the ScriptFunc that the fakes use unless they are given another.
 // A container whose command was made by [Script.Command] behaves as that script
 // says. All others run until they are stopped, save plain init containers, which
-// end at once with exit code 0.
+// end at once with exit code 0 in a [Fake]. A [FakeBackend] does not know init
+// containers from others: give them the command of ExitsWith(0).
 func ByCommand(i Instance) Script {
 	if s, err := ParseScript(i.Command); err == nil {
 		return s
