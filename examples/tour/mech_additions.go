@@ -69,11 +69,11 @@ func walkAdditions(ctx context.Context, p *page) (err error) {
 	p.why(`A static pod has no time of creation, so it goes first. done has come to its end
 		and takes nothing: nobody asks for it.`)
 
-	p.step("What is said of them", "syncloop.SyncLoop.Pod")
+	p.step("What is said of them", "syncloop.StatusSink")
 	t := &table{}
 	for _, pod := range all {
-		view, _ := n.Pod(pod.UID)
-		t.row(pod.Name, showPhase(view.Status))
+		status := n.sink.Status(pod.UID)
+		t.row(pod.Name, showPhase(&status))
 	}
 	p.out("%s", t)
 	return nil

@@ -62,10 +62,11 @@ func walkShutdown(ctx context.Context, p *page) (err error) {
 	if err := n.send(ctx, podmanager.SourceFile, podmanager.OpAdd, web, late); err != nil {
 		return err
 	}
-	for _, pod := range []*v1.Pod{web, late} {
-		if err := n.untilPhase(ctx, pod.UID, v1.PodRunning); err != nil {
-			return err
-		}
+	if err := n.untilRestarts(ctx, web.UID, 1); err != nil {
+		return err
+	}
+	if err := n.untilPhase(ctx, late.UID, v1.PodRunning); err != nil {
+		return err
 	}
 	p.out("%s", n.listed(ctx))
 	said(web.UID, late.UID)
