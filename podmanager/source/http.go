@@ -111,6 +111,9 @@ func newFetcher(h *HTTP) (*fetcher, error) {
 	f.Decoder.Source = podmanager.SourceHTTP
 	if f.Client == nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
+		// What a server sends after its answer, net/http would write to the
+		// process's log, with whatever secrets it holds.
+		transport.DisableKeepAlives = true
 		f.Client = &http.Client{Timeout: requestTimeout, Transport: transport, CheckRedirect: f.redirect}
 	}
 	return f, nil

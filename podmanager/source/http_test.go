@@ -1,12 +1,15 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -218,6 +221,36 @@ func TestHTTPSecretsStayOutOfErrorsAndIdentity(t *testing.T) {
 	with, _ := newTestFetcher(t, &HTTP{URL: u.String()}).fetch(t.Context())
 	without, _ := newTestFetcher(t, &HTTP{URL: server.URL}).fetch(t.Context())
 	require.Equal(t, without.Pods[0].UID, with.Pods[0].UID, "a new password is no new pod")
+}
+
+// A server that says its answer is shorter than it is has the rest quoted in
+// the process's log by net/http, unless the connection ends with the answer.
+func TestHTTPWhatFollowsTheAnswerIsNotLogged(t *testing.T) {
+	var logged bytes.Buffer
+	log.SetOutput(&logged)
+	defer log.SetOutput(os.Stderr)
+	sent := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer close(sent)
+		defer conn.Close()
+		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}password: secret")
+		_, _ = io.Copy(io.Discard, conn) // until the client hangs up
+	}))
+	defer server.Close()
+	f, err := newFetcher(&HTTP{URL: server.URL, Decoder: decoder})
+	require.NoError(t, err)
+	report, _ := f.fetch(t.Context())
+	require.Error(t, report.Err)
+	select {
+	case <-sent:
+	case <-time.After(patience):
+		t.Fatal("the connection stays open")
+	}
+	require.Empty(t, logged.String())
 }
 
 func TestHTTPBadURLs(t *testing.T) {
