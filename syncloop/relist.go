@@ -19,6 +19,8 @@ type relister struct {
 	known map[types.UID]runtime.ListedPod
 	// soon asks for a list before its time.
 	soon chan struct{}
+	// trouble is how the lists have fared.
+	trouble trouble
 }
 
 // listing is one list, as far as it is news.
@@ -94,6 +96,7 @@ func (l *SyncLoop) relist(ctx context.Context) error {
 }
 
 func (l *SyncLoop) relisted(pods, changed int, began time.Time, err error) {
+	l.relister.trouble.note(err, time.Now())
 	if h := l.cfg.Hooks.Relisted; h != nil {
 		h(pods, changed, time.Since(began), err)
 	}

@@ -27,6 +27,7 @@ type sinkDriver struct {
 	queue   []types.UID
 	writers int
 	group   sync.WaitGroup
+	spawn   spawnFunc
 	retries timers[types.UID]
 	alarm   alarm
 	idle    []chan struct{}
@@ -37,7 +38,9 @@ type sinkEntry struct {
 	ref      runtime.PodRef
 	newest   StatusUpdate
 	made     time.Time
-	serial   uint64 // grows with each offer
+	since    time.Time // something is to be sent
+	serial   uint64    // grows with each offer
+	err      error     // of the last call, nil if it succeeded
 	sending  bool
 	queued   bool
 	failures int
@@ -52,7 +55,7 @@ const (
 
 func newSinkDriver(cfg Config) *sinkDriver {
 	d := &sinkDriver{
-		sink: cfg.Sink, limit: cfg.SinkWriters, log: cfg.Logger, hook: cfg.Hooks.StatusSent,
+		sink: cfg.Sink, limit: cfg.SinkWriters, log: cfg.Logger, hook: cfg.Hooks.StatusSent, spawn: cfg.spawn,
 		entries: map[types.UID]*sinkEntry{},
 	}
 	d.alarm.ring = d.retry
@@ -83,7 +86,7 @@ func (d *sinkDriver) offer(ref runtime.PodRef, u StatusUpdate) {
 	defer d.mu.Unlock()
 	e := d.entries[ref.UID]
 	if e == nil {
-		e = &sinkEntry{ref: ref}
+		e = &sinkEntry{ref: ref, since: time.Now()}
 		d.entries[ref.UID] = e
 	}
 	if e.newest.Version > u.Version {
@@ -120,7 +123,7 @@ func (d *sinkDriver) enqueue(e *sinkEntry) {
 	if d.writers < d.limit {
 		d.writers++
 		ctx := d.ctx
-		d.group.Go(func() { d.write(ctx) })
+		d.spawn(&d.group, "sink", func() { d.write(ctx) })
 	}
 }
 
@@ -158,6 +161,7 @@ func (d *sinkDriver) write(ctx context.Context) {
 
 // sent follows a call of the sink.
 func (d *sinkDriver) sent(e *sinkEntry, serial uint64, err error) {
+	e.err = err
 	switch {
 	case err != nil && e.gone:
 		d.drop(e)
@@ -174,7 +178,7 @@ func (d *sinkDriver) sent(e *sinkEntry, serial uint64, err error) {
 	case e.serial == serial:
 		d.drop(e)
 	default:
-		e.failures = 0
+		e.failures, e.since = 0, e.made
 		d.enqueue(e)
 	}
 }

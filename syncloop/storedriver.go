@@ -33,6 +33,9 @@ type storeDriver struct {
 	timer   *time.Timer
 	idle    []chan struct{}
 	group   sync.WaitGroup
+	spawn   spawnFunc
+	// trouble is how the commits have fared.
+	trouble trouble
 }
 
 // storeChange is what is to be written of a pod, and what waits for that.
@@ -49,7 +52,7 @@ type storeChange struct {
 
 func newStoreDriver(cfg Config, sink *sinkDriver) *storeDriver {
 	return &storeDriver{
-		store: cfg.Store, sink: sink, log: cfg.Logger, hook: cfg.Hooks.StoreCommitted,
+		store: cfg.Store, sink: sink, log: cfg.Logger, hook: cfg.Hooks.StoreCommitted, spawn: cfg.spawn,
 		changes: map[types.UID]*storeChange{},
 	}
 }
@@ -145,7 +148,7 @@ func (d *storeDriver) run() {
 	}
 	d.writing = true
 	ctx := d.ctx
-	d.group.Go(func() { d.work(ctx) })
+	d.spawn(&d.group, "store", func() { d.work(ctx) })
 }
 
 func (d *storeDriver) work(ctx context.Context) {
@@ -248,6 +251,7 @@ func (d *storeDriver) write(ctx context.Context, b Batch) error {
 		err = fmt.Errorf("commit %d records to the store: %w", records, err)
 		d.log.Error("what is remembered of pods was not written, it is tried again", "err", err)
 	}
+	d.trouble.note(err, time.Now())
 	if d.hook != nil {
 		d.hook(records, time.Since(began), err)
 	}

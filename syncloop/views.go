@@ -11,6 +11,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
 // PodView is what the loop knows of one pod at one moment. It is a snapshot that
@@ -39,8 +40,9 @@ type PodView struct {
 	RetryAt time.Time
 	// LastError is what went wrong last, nil after a success.
 	LastError error
-	// Admitted tells whether it was let in.
+	// Admitted tells whether it was let in; Refused is why it never will be.
 	Admitted bool
+	Refused  *podstatus.Verdict
 	// TerminatingSince and Deadline are set while, and after, it is stopped.
 	TerminatingSince, Deadline time.Time
 }
@@ -59,7 +61,7 @@ func (l *SyncLoop) publish(r *record) {
 	v := &PodView{
 		PodRef: r.PodRef, Pod: r.pod, Source: r.source, Status: r.status,
 		Stage: r.life.Stage, Work: r.life.Work, WorkSince: r.workSince,
-		RetryAt: r.life.Due, LastError: r.lastErr, Admitted: r.admitted,
+		RetryAt: r.life.Due, LastError: r.lastErr, Admitted: r.admitted, Refused: r.refused,
 		TerminatingSince: r.life.TerminatingSince, Deadline: r.life.Deadline,
 	}
 	switch {
@@ -84,15 +86,20 @@ func (v *views) drop(uid types.UID) {
 	v.mu.Unlock()
 }
 
+func (v *views) all() []*PodView {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	pods := make([]*PodView, 0, len(v.pods))
+	for _, view := range v.pods {
+		pods = append(pods, view)
+	}
+	return pods
+}
+
 // Pods returns what is known of each pod, sorted by namespace, name and UID. It
 // does not stop the loop, and works after Run too.
 func (l *SyncLoop) Pods() []*PodView {
-	l.views.mu.RLock()
-	pods := make([]*PodView, 0, len(l.views.pods))
-	for _, v := range l.views.pods {
-		pods = append(pods, v)
-	}
-	l.views.mu.RUnlock()
+	pods := l.views.all()
 	slices.SortFunc(pods, func(a, b *PodView) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})

@@ -1,0 +1,161 @@
+package syncloop
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
+)
+
+// Explanation says what the loop does for one pod, and why.
+type Explanation struct {
+	Pod string    `json:"pod"`
+	UID types.UID `json:"uid"`
+	// Lines are sentences, in the order of the way of a pod: source,
+	// admission, life, work, containers, conditions, last error. They may hold
+	// what a manifest's author or a process wrote: escape them for a terminal.
+	Lines []string `json:"lines"`
+}
+
+// Explain says what is known of one pod, in words; false if the loop does not
+// know it. It does not wait for the loop.
+func (l *SyncLoop) Explain(uid types.UID) (Explanation, bool) {
+	v, ok := l.Pod(uid)
+	if !ok {
+		return Explanation{}, false
+	}
+	now := time.Now()
+	e := Explanation{Pod: v.PodRef.String(), UID: uid}
+	e.Lines = append(e.Lines, explainSource(v), explainAdmission(v, now))
+	if line := explainLife(v, now); line != "" {
+		e.Lines = append(e.Lines, line)
+	}
+	e.Lines = append(e.Lines, explainWork(v, now))
+	e.Lines = append(e.Lines, explainStatus(v)...)
+	if v.LastError != nil {
+		e.Lines = append(e.Lines, "Last error: "+v.LastError.Error())
+	}
+	return e, true
+}
+
+func explainSource(v *PodView) string {
+	if v.Pod == nil {
+		return fmt.Sprintf("Pod %s is known from the runtime alone: no source wants it.", v.PodRef)
+	}
+	kind := "pod"
+	if isStatic(v.Pod) {
+		kind = "static pod"
+	}
+	return fmt.Sprintf("Pod %s is a %s from the source %q.", v.PodRef, kind, v.Source)
+}
+
+func explainAdmission(v *PodView, now time.Time) string {
+	switch {
+	case v.Refused != nil:
+		return fmt.Sprintf("It was rejected, for good: %s: %s.", v.Refused.Reason, strings.TrimPrefix(v.Refused.Message, "Pod was rejected: "))
+	case v.Waiting != "":
+		return fmt.Sprintf("It waits since %s: %s", ago(v.WaitingSince, now), v.Waiting)
+	case v.Admitted:
+		return "It was admitted."
+	case v.Pod == nil:
+		return "Nobody asked for it to be admitted."
+	default:
+		return "It was not asked whether it may run: it had ended before, or is marked for deletion."
+	}
+}
+
+func explainLife(v *PodView, now time.Time) string {
+	switch v.Stage {
+	case lifecycle.Sync:
+		return "It should run."
+	case lifecycle.Terminating:
+		line := fmt.Sprintf("It is being stopped since %s", ago(v.TerminatingSince, now))
+		if left := v.Deadline.Sub(now); left > 0 {
+			return fmt.Sprintf("%s; what still runs in %s is killed.", line, left.Round(100*time.Millisecond))
+		}
+		return line + "; its time is over, what still runs is being killed."
+	case lifecycle.Terminated:
+		return "Its containers have stopped; what it holds is being released."
+	case lifecycle.Finished:
+		return "It has ended; its dead containers are kept for their logs."
+	default:
+		return ""
+	}
+}
+
+func explainWork(v *PodView, now time.Time) string {
+	if v.Work != "" && !v.WorkSince.IsZero() {
+		return fmt.Sprintf("A worker %s it since %s.", waitsFor(v.Work), ago(v.WorkSince, now))
+	}
+	if v.RetryAt.IsZero() {
+		return "No worker is busy with it; the next event about it brings one."
+	}
+	return fmt.Sprintf("No worker is busy with it; it is looked at again in %s, or at the next event about it.",
+		max(v.RetryAt.Sub(now), 0).Round(100*time.Millisecond))
+}
+
+func explainStatus(v *PodView) []string {
+	if v.Status == nil {
+		return []string{"Nothing was said about it yet."}
+	}
+	s := v.Status
+	line := "It is " + string(s.Phase)
+	if s.Reason != "" {
+		line += ": " + s.Reason
+	}
+	if s.Message != "" {
+		line += ": " + s.Message
+	}
+	lines := []string{line + "."}
+	for _, c := range s.InitContainerStatuses {
+		lines = append(lines, explainContainer("Init container", c))
+	}
+	for _, c := range s.ContainerStatuses {
+		lines = append(lines, explainContainer("Container", c))
+	}
+	for _, c := range s.Conditions {
+		if c.Status != v1.ConditionTrue {
+			lines = append(lines, fmt.Sprintf("Condition %s is %s: %s %s", c.Type, c.Status, c.Reason, c.Message))
+		}
+	}
+	return lines
+}
+
+func explainContainer(kind string, c v1.ContainerStatus) string {
+	line := fmt.Sprintf("%s %s ", kind, c.Name)
+	switch {
+	case c.State.Running != nil:
+		line += "runs since " + c.State.Running.StartedAt.Format(time.RFC3339)
+		if !c.Ready {
+			line += ", and is not ready"
+		}
+	case c.State.Terminated != nil:
+		line += "ended: " + explainEnd(c.State.Terminated)
+	case c.State.Waiting != nil && c.State.Waiting.Reason != "":
+		line += "waits: " + c.State.Waiting.Reason
+		if c.State.Waiting.Message != "" {
+			line += ": " + c.State.Waiting.Message
+		}
+	default:
+		line += "waits"
+	}
+	if c.RestartCount > 0 {
+		line += fmt.Sprintf("; restarted %d times", c.RestartCount)
+	}
+	if t := c.LastTerminationState.Terminated; t != nil {
+		line += "; before that: " + explainEnd(t)
+	}
+	return line + "."
+}
+
+func explainEnd(t *v1.ContainerStateTerminated) string {
+	end := fmt.Sprintf("exit code %d, %s", t.ExitCode, t.Reason)
+	if t.Message != "" {
+		end += ", " + t.Message
+	}
+	return end
+}

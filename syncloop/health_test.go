@@ -1,0 +1,248 @@
+package syncloop_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/syncloop"
+	"github.com/kubeparts/kubeparts/syncloop/synclooptest"
+)
+
+// check finds a health check by name.
+func (w *world) check(name string) syncloop.HealthCheck {
+	w.t.Helper()
+	for _, c := range w.Health() {
+		if c.Name == name {
+			return c
+		}
+	}
+	require.FailNow(w.t, "no such check", "%s in %+v", name, w.Health())
+	return syncloop.HealthCheck{}
+}
+
+func TestHealthyLoopIsHealthy(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("a"))
+		sleep(time.Hour)
+		for _, c := range w.Health() {
+			require.True(t, c.OK, "%+v", c)
+			require.Empty(t, c.LastError)
+			require.NotEmpty(t, c.Detail)
+		}
+	}, func(c *syncloop.Config) { c.Store = &synclooptest.Store{} })
+}
+
+// kubernetes/kubernetes#9895: the node was healthy while every SyncPod hung.
+func TestHealthNamesTheOldestStuckWorker_9895(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("stuck"), pod("fine"))
+		sleep(time.Minute)
+		require.True(t, w.check("workers").OK, "it may just be slow")
+		sleep(10 * time.Minute)
+		c := w.check("workers")
+		require.False(t, c.OK)
+		require.Contains(t, c.Detail, "1 busy; the oldest starts or checks stuck_default(uid-stuck) since 11m")
+		require.True(t, w.check("loop").OK, "the loop itself goes on")
+		require.Equal(t, v1.PodRunning, w.phase("uid-fine"))
+	}, func(c *syncloop.Config) {
+		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+			SyncPod: func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+				if req.Pod.Name == "stuck" {
+					<-ctx.Done()
+					return runtime.SyncResult{}, ctx.Err()
+				}
+				return rt.SyncPod(ctx, req)
+			},
+		})
+	})
+}
+
+func TestHealthLetsAStopTakeTheTimeItWasGranted(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("slow", grace(3600), running(runtimetest.Script{IgnoresTerm: true}))
+		w.add(p)
+		w.remove(p)
+		sleep(time.Hour - time.Minute)
+		require.True(t, w.check("workers").OK)
+		require.Contains(t, w.check("workers").Detail, "stops slow_default")
+	})
+}
+
+// kubernetes/kubernetes#77177: a list that fails must show.
+func TestHealthTellsThatTheRuntimeCannotBeListed_77177(t *testing.T) {
+	broken := false
+	inBubble(t, func(t *testing.T, w *world) {
+		require.True(t, w.check("relist").OK)
+		broken = true
+		sleep(time.Hour)
+		c := w.check("relist")
+		require.False(t, c.OK)
+		require.Contains(t, c.LastError, "runtime is down")
+		broken = false
+		sleep(10 * time.Second)
+		require.True(t, w.check("relist").OK)
+	}, func(c *syncloop.Config) {
+		c.Runtime = runtimetest.Intercept(runtimetest.Bare(c.Runtime), runtimetest.Funcs{
+			ListPods: func(ctx context.Context, rt runtime.Runtime) ([]runtime.ListedPod, error) {
+				if broken {
+					return nil, errors.New("runtime is down")
+				}
+				return rt.ListPods(ctx)
+			},
+		})
+	})
+}
+
+func TestHealthTellsOfEachSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reports := make(chan podmanager.Report)
+		pods, err := podmanager.NewPodConfig(podmanager.Config{Sources: map[string]podmanager.PodSource{
+			"good": podmanager.SourceFunc(func(ctx context.Context, deliver func(podmanager.Report)) error {
+				for {
+					select {
+					case r := <-reports:
+						deliver(r)
+					case <-ctx.Done():
+						return nil
+					}
+				}
+			}),
+			"silent": podmanager.SourceFunc(func(ctx context.Context, _ func(podmanager.Report)) error {
+				<-ctx.Done()
+				return nil
+			}),
+		}})
+		require.NoError(t, err)
+		loop, err := syncloop.New(syncloop.Config{PodConfig: pods, Runtime: runtimetest.NewFake(runtimetest.FakeConfig{})})
+		require.NoError(t, err)
+		w := &world{SyncLoop: loop, t: t}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- loop.Run(ctx) }()
+
+		reports <- podmanager.Report{Op: podmanager.OpSet, Pods: []*v1.Pod{pod("a")}}
+		synctest.Wait()
+		require.Equal(t, "wants 1 pods", w.check("source good").Detail)
+		require.Contains(t, w.check("source silent").Detail, "has not said")
+
+		reports <- podmanager.Report{Err: errors.New("no such folder")}
+		synctest.Wait()
+		c := w.check("source good")
+		require.False(t, c.OK)
+		require.Equal(t, "no such folder", c.LastError)
+		require.Equal(t, "1 pods are kept from it", c.Detail)
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+func TestHealthTellsOfSinkAndStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		down := errors.New("disk full")
+		w.sink.Before = func(context.Context, syncloop.StatusUpdate) error { return down }
+		w.store.BeforeCommit = func(context.Context, syncloop.Batch) error { return down }
+		w.config.Store = w.store
+		w.start()
+		w.add(pod("a"))
+		sleep(10 * time.Minute)
+		require.False(t, w.check("sink").OK)
+		require.Equal(t, "1 statuses wait, 1 were refused", w.check("sink").Detail)
+		require.Equal(t, "disk full", w.check("sink").LastError)
+		require.False(t, w.check("store").OK)
+		require.Contains(t, w.check("store").LastError, "disk full")
+		w.stop()
+	})
+}
+
+func TestExplain(t *testing.T) {
+	refuse := admission.AdmitFunc(func(_ context.Context, req admission.Request) (admission.Verdict, error) {
+		switch req.Pod.Name {
+		case "never":
+			return admission.Rejected("OutOfcpu", "no cpu is left"), nil
+		case "later":
+			return admission.RetryLater("Curfew", "come back in the morning", time.Hour), nil
+		}
+		return admission.Admitted(), nil
+	})
+	inBubble(t, func(t *testing.T, w *world) {
+		crash := pod("crash", static, running(runtimetest.ExitsWith(3)))
+		stubborn := pod("stubborn", grace(100), running(runtimetest.Script{IgnoresTerm: true}))
+		w.add(crash, stubborn, pod("never"), pod("later"))
+		sleep(5 * time.Second)
+		w.remove(stubborn)
+		sleep(5 * time.Second)
+		for name, want := range map[string][]string{
+			"crash":    {`is a static pod from the source "test"`, "It was admitted.", "It should run.", "waits: CrashLoopBackOff", "exit code 3", "Condition Ready is False"},
+			"never":    {"It was rejected, for good: OutOfcpu: no cpu is left", "It is Failed: OutOfcpu"},
+			"later":    {"It waits since 10s: Curfew: come back in the morning", "No worker is busy with it; it is looked at again in 59m50s"},
+			"stubborn": {"It is being stopped since 5s; what still runs in 1m35s is killed.", "A worker stops it since 5s."},
+		} {
+			e, ok := w.Explain(types.UID("uid-" + name))
+			require.True(t, ok)
+			text := strings.Join(e.Lines, "\n")
+			for _, part := range want {
+				require.Contains(t, text, part, name)
+			}
+		}
+		_, ok := w.Explain("nobody")
+		require.False(t, ok)
+		sleep(100 * time.Second)
+	}, func(c *syncloop.Config) {
+		c.Admission = &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{Name: "mine", Handler: refuse}}}
+	})
+}
+
+func TestDumpHoldsEverythingButSecrets(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		secret := pod("secret")
+		secret.Spec.Containers[0].Env = []v1.EnvVar{{Name: "PASSWORD", Value: "hush"}}
+		w.add(secret, pod("b"))
+		dumped := make(chan []byte)
+		go func() {
+			var b bytes.Buffer
+			if err := w.Dump(&b); err != nil {
+				b.WriteString(err.Error())
+			}
+			dumped <- b.Bytes()
+		}()
+		data := <-dumped
+		require.NotContains(t, string(data), "hush")
+		var dump struct {
+			Health []syncloop.HealthCheck
+			Ledger struct {
+				Pods  int
+				Error string
+			}
+			Pods []struct {
+				Name, Source, Stage string
+				Admitted            bool
+				Status              v1.PodStatus
+			}
+		}
+		require.NoError(t, json.Unmarshal(data, &dump), string(data))
+		require.NotEmpty(t, dump.Health)
+		require.Equal(t, 2, dump.Ledger.Pods)
+		require.Len(t, dump.Pods, 2)
+		require.Equal(t, "secret", dump.Pods[1].Name)
+		require.Equal(t, "sync", dump.Pods[1].Stage)
+		require.True(t, dump.Pods[1].Admitted)
+		require.Equal(t, v1.PodRunning, dump.Pods[1].Status.Phase)
+	}, func(c *syncloop.Config) {
+		c.Admission = &admission.Chain{Ledger: admission.NewLedger()}
+	})
+}
