@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,21 +85,21 @@ func TestHealthLetsAStopTakeTheTimeItWasGranted(t *testing.T) {
 
 // kubernetes/kubernetes#77177: a list that fails must show.
 func TestHealthTellsThatTheRuntimeCannotBeListed_77177(t *testing.T) {
-	broken := false
+	var broken atomic.Bool
 	inBubble(t, func(t *testing.T, w *world) {
 		require.True(t, w.check("relist").OK)
-		broken = true
+		broken.Store(true)
 		sleep(time.Hour)
 		c := w.check("relist")
 		require.False(t, c.OK)
 		require.Contains(t, c.LastError, "runtime is down")
-		broken = false
+		broken.Store(false)
 		sleep(10 * time.Second)
 		require.True(t, w.check("relist").OK)
 	}, func(c *syncloop.Config) {
 		c.Runtime = runtimetest.Intercept(runtimetest.Bare(c.Runtime), runtimetest.Funcs{
 			ListPods: func(ctx context.Context, rt runtime.Runtime) ([]runtime.ListedPod, error) {
-				if broken {
+				if broken.Load() {
 					return nil, errors.New("runtime is down")
 				}
 				return rt.ListPods(ctx)
