@@ -144,7 +144,7 @@ func explainContainer(kind string, c v1.ContainerStatus) string {
 		line += "waits"
 	}
 	if c.RestartCount > 0 {
-		line += fmt.Sprintf("; restarted %d times", c.RestartCount)
+		line += fmt.Sprintf("; restarts: %d", c.RestartCount)
 	}
 	if t := c.LastTerminationState.Terminated; t != nil {
 		line += "; before that: " + explainEnd(t)

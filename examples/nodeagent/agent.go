@@ -31,6 +31,7 @@ type agent struct {
 	node   *v1.Node
 	events *eventLog
 	house  *house
+	ask    *control
 	screen *screen
 	stdout io.Writer
 	stderr io.Writer
@@ -60,17 +61,23 @@ func runAgent(o options) error {
 	defer house.close()
 
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGUSR1)
 	defer signal.Stop(signals)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	a.ask = &control{node: a.node, loop: house.loop, runtime: house.runtime, events: a.events}
+	asked, err := serveControl(ctx, o.root, a.ask)
+	if err != nil {
+		return err
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- house.run(ctx) }()
 
 	err = a.wait(ctx, signals, ended)
 	cancel()
 	<-house.done
+	<-asked
 	if a.cleanUp {
 		err = errors.Join(err, house.cleanUp())
 	}
@@ -87,6 +94,10 @@ func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan
 	for {
 		select {
 		case s := <-signals:
+			if s == syscall.SIGUSR1 {
+				a.dump()
+				continue
+			}
 			a.final = a.pods()
 			if s == syscall.SIGTERM && !a.stopOnTerm {
 				a.say("stopped; the pods go on, and the next agent on %s takes them over", a.root)
@@ -125,8 +136,10 @@ func (a *agent) stop(ctx context.Context, signals <-chan os.Signal, opts syncloo
 			errs = append(errs, err)
 		case <-tick.C:
 			a.sayStopping()
-		case <-signals:
-			if !opts.Now {
+		case s := <-signals:
+			if s == syscall.SIGUSR1 {
+				a.dump()
+			} else if !opts.Now {
 				a.say("killing what still runs")
 				opts.Now = true
 				calls++
@@ -138,9 +151,21 @@ func (a *agent) stop(ctx context.Context, signals <-chan os.Signal, opts syncloo
 	return errors.Join(errs...)
 }
 
-// pods are the pods with what is known of them now.
-func (a *agent) pods() []*v1.Pod {
-	views := a.house.loop.Pods()
+// dump writes all that the agent knows to a file in its root.
+func (a *agent) dump() {
+	path, err := a.ask.writeDump(a.root, time.Now())
+	if err != nil {
+		a.events.add(v1.EventTypeWarning, "agent", "DumpFailed", err.Error())
+		return
+	}
+	a.say("all that the agent knows was written to %s", path)
+}
+
+func (a *agent) pods() []*v1.Pod { return podsOf(a.house.loop) }
+
+// podsOf are the pods of a loop with what is known of them now.
+func podsOf(loop *syncloop.SyncLoop) []*v1.Pod {
+	views := loop.Pods()
 	pods := make([]*v1.Pod, 0, len(views))
 	for _, v := range views {
 		if v.Pod == nil {

@@ -43,6 +43,9 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	fs.BoolVar(&o.stopOnTerm, "stop-pods-on-term", false, "stop the pods on SIGTERM too, instead of leaving them to the next agent")
 	fs.Usage = func() {
 		fmt.Fprintln(stderr, "usage: nodeagent [flags]    run pods as local processes")
+		for _, name := range []string{"status", "explain", "events", "logs", "exec", "dump"} {
+			fmt.Fprintln(stderr, "       nodeagent", usages[name])
+		}
 		fmt.Fprintln(stderr, "       nodeagent serve ...  the web server of the samples")
 		fs.PrintDefaults()
 	}
@@ -72,19 +75,25 @@ func (o *options) check(rest []string) error {
 	if o.settleTimeout <= 0 {
 		return fmt.Errorf("--settle-timeout %s: must be more than zero", o.settleTimeout)
 	}
-	if o.root == "" {
+	root, err := rootFolder(o.root)
+	o.root = root
+	return err
+}
+
+// rootFolder is the folder that --root names, or the fixed one.
+func rootFolder(name string) (string, error) {
+	if name == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return fmt.Errorf("no cache folder for this user, name one with --root: %w", err)
+			return "", fmt.Errorf("no cache folder for this user, name one with --root: %w", err)
 		}
-		o.root = filepath.Join(cache, "kubeparts", "nodeagent")
+		name = filepath.Join(cache, "kubeparts", "nodeagent")
 	}
-	root, err := filepath.Abs(o.root)
+	root, err := filepath.Abs(name)
 	if err != nil {
-		return fmt.Errorf("--root %s: %w", o.root, err)
+		return "", fmt.Errorf("--root %s: %w", name, err)
 	}
-	o.root = root
-	return nil
+	return root, nil
 }
 
 // usage turns an error of the flags into an exit status: asking for help is no

@@ -26,6 +26,7 @@ type house struct {
 	root    string
 	backend *process.Backend
 	pods    *podmanager.PodConfig
+	runtime *podruntime.Runtime
 	loop    *syncloop.SyncLoop
 	done    chan struct{} // closed when run has returned
 }
@@ -59,7 +60,7 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 	if err != nil {
 		return err
 	}
-	runtime, err := podruntime.New(podruntime.Config{
+	h.runtime, err = podruntime.New(podruntime.Config{
 		Backend:     h.backend,
 		Root:        o.root,
 		NodeName:    o.nodeName,
@@ -72,7 +73,7 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 	}
 	h.loop, err = syncloop.New(syncloop.Config{
 		PodConfig:   h.pods,
-		Runtime:     runtime,
+		Runtime:     h.runtime,
 		RuntimeName: process.Name,
 		Admission:   newChain(node),
 		Events:      events,
@@ -146,6 +147,7 @@ func (h *house) cleanUp() error {
 	err := errors.Join(
 		os.RemoveAll(filepath.Join(h.root, "samples")),
 		os.RemoveAll(filepath.Join(h.root, "bin")),
+		os.RemoveAll(socketOf(h.root)),
 	)
 	for _, dir := range []string{"pods", "logs"} {
 		_ = os.Remove(filepath.Join(h.root, dir)) // stays if there is something in it

@@ -5,6 +5,9 @@
 //	go run ./examples/nodeagent --manifests DIR      # your own
 //	go run ./examples/nodeagent --until-settled -o json
 //
+// While it runs, `nodeagent status`, explain, events, logs, exec and dump ask it
+// over a socket in its root.
+//
 // See `nodeagent --help` and the README beside this file.
 package main
 
@@ -23,8 +26,13 @@ const (
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
-	if len(args) > 0 && args[0] == "serve" {
-		return serve(args[1:], os.Stderr)
+	if len(args) > 0 {
+		if args[0] == "serve" {
+			return serve(args[1:], os.Stderr)
+		}
+		if _, ok := asks[args[0]]; ok {
+			return ask(args[0], args[1:])
+		}
 	}
 	opts, err := parseFlags(args, os.Stderr)
 	if err != nil {

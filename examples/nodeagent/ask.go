@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/kubeparts/kubeparts/syncloop"
+)
+
+// asks are the sub-commands that speak to a running agent.
+var asks = map[string]func(context.Context, *client, []string) error{
+	"status":  askStatus,
+	"explain": askExplain,
+	"events":  askEvents,
+	"logs":    askLogs,
+	"exec":    askExec,
+	"dump":    askDump,
+}
+
+// client speaks to the agent of a root.
+type client struct {
+	root   string
+	output string
+	follow bool
+	tail   int
+	http   *http.Client
+	stdout io.Writer
+	stderr io.Writer
+}
+
+// errUsage marks an error of the command line.
+var errUsage = errors.New("usage")
+
+// exitCode is an error that says how a command inside a container ended.
+type exitCode int
+
+func (e exitCode) Error() string { return "exit status " + strconv.Itoa(int(e)) }
+
+// ask runs a sub-command and returns the exit status.
+func ask(name string, args []string) int {
+	c := &client{stdout: os.Stdout, stderr: os.Stderr}
+	fs := flag.NewFlagSet("nodeagent "+name, flag.ContinueOnError)
+	fs.StringVar(&c.root, "root", "", "`folder` of the agent (default: the same as the agent's)")
+	fs.StringVar(&c.output, "o", "table", "`table or json`")
+	if name == "logs" {
+		fs.BoolVar(&c.follow, "f", false, "go on with what the container writes")
+		fs.IntVar(&c.tail, "tail", 0, "`lines` from the end (default: all)")
+	}
+	fs.Usage = func() {
+		fmt.Fprintln(c.stderr, "usage: nodeagent", usages[name])
+		fs.PrintDefaults()
+	}
+	if err := fs.Parse(args); err != nil {
+		return usage(err)
+	}
+	root, err := rootFolder(c.root)
+	if err != nil {
+		return c.fail(err)
+	}
+	c.root = root
+	c.http = &http.Client{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return dialAgent(c.root) },
+	}}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err = asks[name](ctx, c, fs.Args())
+	var code exitCode
+	switch {
+	case errors.Is(err, errUsage):
+		fs.Usage()
+		return exitUsage
+	case errors.As(err, &code):
+		return int(code)
+	case err != nil && ctx.Err() == nil:
+		return c.fail(err)
+	}
+	return exitOK
+}
+
+func (c *client) fail(err error) int {
+	fmt.Fprintln(c.stderr, "nodeagent:", err)
+	return exitFault
+}
+
+// usages are the forms of the sub-commands.
+var usages = map[string]string{
+	"status":  "status [flags]                           pods and health of a running agent",
+	"explain": "explain [flags] POD                      what the agent does for a pod, and why",
+	"events":  "events [flags] [POD]                     what happened lately",
+	"logs":    "logs [flags] POD [CONTAINER]             what a container wrote",
+	"exec":    "exec [flags] POD [CONTAINER] -- COMMAND  run a command in a container",
+	"dump":    "dump [flags]                             all that the agent knows, as JSON",
+}
+
+// get asks and returns the body of a good answer.
+func (c *client) get(ctx context.Context, method, path string, query url.Values, body io.Reader) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://agent"+path+"?"+query.Encode(), body)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+			return nil, fmt.Errorf("no agent runs on %s", c.root)
+		}
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+		return nil, errors.New(strings.TrimSpace(string(text)))
+	}
+	return resp.Body, nil
+}
+
+// fetch asks for JSON, and prints it as it is if that is wanted.
+func (c *client) fetch(ctx context.Context, path string, query url.Values, into any) (printed bool, err error) {
+	body, err := c.get(ctx, http.MethodGet, path, query, nil)
+	if err != nil {
+		return false, err
+	}
+	defer body.Close()
+	if c.output != "json" {
+		return false, json.NewDecoder(body).Decode(into)
+	}
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return false, err
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, data, "", "  "); err != nil {
+		return false, err
+	}
+	_, err = indented.WriteTo(c.stdout)
+	return true, err
+}
+
+func askStatus(ctx context.Context, c *client, args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	var got answer
+	if printed, err := c.fetch(ctx, "/status", nil, &got); printed || err != nil {
+		return err
+	}
+	if err := writeTable(c.stdout, got.Pods, time.Now()); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.stdout)
+	return writeHealth(c.stdout, got.Health, time.Now())
+}
+
+func askExplain(ctx context.Context, c *client, args []string) error {
+	if len(args) != 1 {
+		return errUsage
+	}
+	var got syncloop.Explanation
+	if printed, err := c.fetch(ctx, "/explain", url.Values{"pod": args}, &got); printed || err != nil {
+		return err
+	}
+	for _, line := range got.Lines {
+		fmt.Fprintln(c.stdout, oneLine(line))
+	}
+	return nil
+}
+
+func askEvents(ctx context.Context, c *client, args []string) error {
+	if len(args) > 1 {
+		return errUsage
+	}
+	var got []event
+	if printed, err := c.fetch(ctx, "/events", url.Values{"pod": args}, &got); printed || err != nil {
+		return err
+	}
+	for _, e := range got {
+		fmt.Fprintln(c.stdout, e)
+	}
+	return nil
+}
+
+func askLogs(ctx context.Context, c *client, args []string) error {
+	if len(args) < 1 || len(args) > 2 {
+		return errUsage
+	}
+	query := url.Values{"pod": args[:1], "container": args[1:], "tail": {strconv.Itoa(c.tail)}}
+	if c.follow {
+		query.Set("follow", "1")
+	}
+	body, err := c.get(ctx, http.MethodGet, "/logs", query, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(c.stdout, body)
+	return err
+}
+
+func askExec(ctx context.Context, c *client, args []string) error {
+	names, command := args, []string(nil)
+	for i, arg := range args {
+		if arg == "--" {
+			names, command = args[:i], args[i+1:]
+			break
+		}
+	}
+	if len(names) < 1 || len(names) > 2 || len(command) == 0 {
+		return errUsage
+	}
+	request, err := json.Marshal(execRequest{Command: command})
+	if err != nil {
+		return err
+	}
+	body, err := c.get(ctx, http.MethodPost, "/exec", url.Values{"pod": names[:1], "container": names[1:]}, bytes.NewReader(request))
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	for frames := json.NewDecoder(body); ; {
+		var f execFrame
+		if err := frames.Decode(&f); err != nil {
+			return fmt.Errorf("the agent hung up: %w", err)
+		}
+		_, _ = c.stdout.Write(f.Stdout)
+		_, _ = c.stderr.Write(f.Stderr)
+		switch {
+		case f.Error != "":
+			return errors.New(f.Error)
+		case f.Exit != nil && *f.Exit != 0:
+			return exitCode(*f.Exit)
+		case f.Exit != nil:
+			return nil
+		}
+	}
+}
+
+func askDump(ctx context.Context, c *client, args []string) error {
+	if len(args) > 0 {
+		return errUsage
+	}
+	body, err := c.get(ctx, http.MethodGet, "/dump", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(c.stdout, body)
+	return err
+}

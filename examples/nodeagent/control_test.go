@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asked runs a sub-command against the agent of a root.
+func asked(t *testing.T, root string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	r := start(t, append([]string{args[0], "--root", root}, args[1:]...)...)
+	code = r.wait()
+	return r.stdout.String(), r.stderr.String(), code
+}
+
+func TestAskingARunningAgent(t *testing.T) {
+	y := newYard(t)
+	// A socket's path may have 108 bytes; a root may have more.
+	y.root = filepath.Join(filepath.Dir(y.root), strings.Repeat("long", 40))
+	y.put("a", y.sleeper("a", "1"))
+	y.put("talk", strings.Replace(y.sleeper("talk", "1"), "echo $$$$", "echo hello; echo $$$$", 1))
+	y.put("gone", "apiVersion: v1\nkind: Pod\nmetadata: {name: gone}\nspec: {containers: [{name: main, image: local}]}\n")
+	_, said, code := asked(t, y.root, "status")
+	require.Equal(t, exitFault, code)
+	require.Contains(t, said, "no agent runs on")
+
+	agent := y.start()
+	y.up("a", 0)
+	y.up("talk", 0)
+	agent.says("talk-node/main", "Started")
+	agent.says("a-node/main", "Started")
+
+	eventually(t, func() bool {
+		out, _, code := asked(t, y.root, "status")
+		return code == exitOK && strings.Count(out, "1/1     Running") == 2 && strings.Contains(out, "source file   ok")
+	}, "status shows two running pods and the source")
+
+	out, _, code := asked(t, y.root, "status", "-o", "json")
+	require.Equal(t, exitOK, code)
+	var status answer
+	require.NoError(t, json.Unmarshal([]byte(out), &status))
+	require.Len(t, status.Pods, 3)
+
+	out, _, code = asked(t, y.root, "explain", "gone")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, out, "It was rejected, for good")
+	require.Contains(t, out, "spec.containers[0].command")
+
+	_, said, code = asked(t, y.root, "explain", "nobody")
+	require.Equal(t, exitFault, code)
+	require.Contains(t, said, "no pod is called nobody")
+
+	out, _, code = asked(t, y.root, "events", "default/a-node")
+	require.Equal(t, exitOK, code)
+	require.Contains(t, out, "Started")
+	require.NotContains(t, out, "talk-node")
+
+	out, _, code = asked(t, y.root, "logs", "--tail", "1", "talk", "main")
+	require.Equal(t, exitOK, code)
+	require.Equal(t, "hello\n", out)
+
+	out, said, code = asked(t, y.root, "exec", "a", "--", "/bin/sh", "-c", "echo out; echo err >&2; exit 4")
+	require.Equal(t, 4, code)
+	require.Equal(t, "out\n", out)
+	require.Equal(t, "err\n", said)
+
+	out, _, code = asked(t, y.root, "dump")
+	require.Equal(t, exitOK, code)
+	require.True(t, json.Valid([]byte(out)))
+
+	agent.signal(syscall.SIGUSR1)
+	agent.says("was written to", "dump-")
+	dumps, err := filepath.Glob(filepath.Join(y.root, "dump-*.json"))
+	require.NoError(t, err)
+	require.Len(t, dumps, 1)
+	data, err := os.ReadFile(dumps[0])
+	require.NoError(t, err)
+	require.True(t, json.Valid(data))
+
+	for _, args := range [][]string{{"status", "x"}, {"explain"}, {"logs"}, {"exec", "a"}, {"exec", "--", "ls"}, {"dump", "x"}} {
+		_, _, code := asked(t, y.root, args...)
+		require.Equal(t, exitUsage, code, args)
+	}
+	agent.stop()
+}
+
+func TestFollowingALog(t *testing.T) {
+	y := newYard(t)
+	y.put("count", strings.Replace(y.sleeper("count", "1"), "exec sleep 100000",
+		`i=0; while [ $i -lt 20 ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done`, 1))
+	agent := y.start()
+	agent.says("count-node/main", "Started")
+	follower := start(t, "logs", "--root", y.root, "-f", "count")
+	require.Equal(t, exitOK, follower.wait())
+	require.Contains(t, follower.stdout.String(), "line 20\n", "it ends with its container")
+	agent.stop()
+}
