@@ -104,6 +104,9 @@ type Config struct {
 	MaxWorkers int
 	// SinkWriters is how many statuses are on their way at a time; default 8.
 	SinkWriters int
+
+	// Conductor decides what is left to chance otherwise; nil leaves it so.
+	Conductor Conductor
 }
 
 func (c Config) withDefaults() (Config, error) {

@@ -96,6 +96,7 @@ func New(cfg Config) (*SyncLoop, error) {
 	l.alarm.ring = l.inbox.ring
 	l.relister.soon = make(chan struct{}, 1)
 	l.admitting.waiting = map[types.UID]*record{}
+	l.workers.spawn = cfg.spawn
 	l.sink = newSinkDriver(cfg)
 	l.store = newStoreDriver(cfg, l.sink)
 	return l, nil
@@ -162,7 +163,11 @@ func (l *SyncLoop) loop(ctx context.Context, updates <-chan podmanager.Update, e
 		Housekeeping:  housekeeping.C,
 		Probes:        l.cfg.Probes,
 	}
-	for Step(ctx, channels, l, &l.monitor) {
+	step := Step
+	if l.cfg.Conductor != nil {
+		step = l.cfg.Conductor.Step
+	}
+	for step(ctx, channels, l, &l.monitor) {
 		l.armAlarm()
 	}
 }

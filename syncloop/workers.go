@@ -22,6 +22,7 @@ type workers struct {
 	// urgent jobs stop pods; they go before those that start some.
 	urgent, queue []func()
 	group         sync.WaitGroup
+	spawn         spawnFunc
 }
 
 func (w *workers) start(ctx context.Context, limit int) { w.ctx, w.limit = ctx, limit }
@@ -31,7 +32,7 @@ func (w *workers) run(urgent bool, job func()) {
 	switch {
 	case w.limit <= 0 || w.busy < w.limit:
 		w.busy++
-		w.group.Go(job)
+		w.spawn(&w.group, "worker", job)
 	case urgent:
 		w.urgent = append(w.urgent, job)
 	default:
@@ -47,7 +48,7 @@ func (w *workers) done() {
 			job := (*queue)[0]
 			*queue = (*queue)[1:]
 			w.busy++
-			w.group.Go(job)
+			w.spawn(&w.group, "worker", job)
 			return
 		}
 	}
