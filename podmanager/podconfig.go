@@ -21,13 +21,14 @@ type Config struct {
 	// static. No source at all is allowed.
 	Sources map[string]PodSource
 	// Events gets the events about refused pods, each once while it lasts. Nil
-	// drops them.
+	// drops them; the Logger is told of them in any case.
 	Events EventRecorder
 	// OnProblem is told of each error and each warning of a source when it
 	// appears, and not again while it lasts. It must not block, and may be
 	// called by several sources at once. Nil is allowed.
 	OnProblem func(Problem)
-	// Logger gets problems, and when a source is well again. Nil is silent.
+	// Logger gets problems, refused pods, and when a source is well again. Nil
+	// is silent.
 	Logger *slog.Logger
 }
 

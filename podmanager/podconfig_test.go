@@ -237,6 +237,7 @@ func TestPodConfigEvents(t *testing.T) {
 		}
 		_, events := d.told()
 		require.Equal(t, []string{`Warning FailedValidation 2 Error validating pod 50%d_default(2) from file due to duplicate pod name "50%d", ignoring`}, events)
+		require.Equal(t, 1, strings.Count(d.log.String(), "a pod is refused"), "for a host without Events")
 		d.file.Set(pod("50%d 1"))
 		d.read()
 		d.file.Set(pod("50%d 1"), pod("50%d 2"))

@@ -57,16 +57,25 @@ func (c *PodConfig) tell(p Problem) {
 	}
 }
 
-// send sends events, each once while it lasts: not those that the source's word
-// before brought, too. It is for the dispatching goroutine alone.
+// send sends and logs events, each once while it lasts: not those that the
+// source's word before brought, too. It is for the dispatching goroutine alone.
 func (c *PodConfig) send(source string, events []Event) {
 	s := c.sources[source]
 	sent := make(map[string]bool, len(events))
 	for _, e := range events {
-		if !s.sent[e.Message] && !sent[e.Message] && c.config.Events != nil {
-			c.config.Events.Eventf(e.Pod, e.Type, e.Reason, "%s", e.Message)
+		if !s.sent[e.Message] && !sent[e.Message] {
+			c.announce(source, e)
 		}
 		sent[e.Message] = true
 	}
 	s.sent = sent
+}
+
+func (c *PodConfig) announce(source string, e Event) {
+	if c.config.Events != nil {
+		c.config.Events.Eventf(e.Pod, e.Type, e.Reason, "%s", e.Message)
+	}
+	if c.config.Logger != nil {
+		c.config.Logger.Warn("a pod is refused", "source", source, "reason", e.Reason, "message", e.Message)
+	}
 }

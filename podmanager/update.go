@@ -46,7 +46,9 @@ const (
 	AnnotationMirror = "kubernetes.io/config.mirror"
 	// AnnotationSeen is when the pod was first seen.
 	AnnotationSeen = "kubernetes.io/config.seen"
-	// AnnotationHash is the hash of a static pod's content.
+	// AnnotationHash is the hash of a static pod's content, as package manifest
+	// sets it. A source of one's own whose pods shall have mirrors sets it too,
+	// another one with each change: without it a mirror stays as it was made.
 	AnnotationHash = "kubernetes.io/config.hash"
 )
 

@@ -20,7 +20,8 @@ type World interface {
 	// when the Run of the last has ended.
 	Source() podmanager.PodSource
 	// Write makes these the pods of the world, and no others. The source may
-	// give them names and UIDs of its own, but keeps their labels.
+	// give them names and UIDs of its own, but keeps their labels. It is called
+	// with and without a Run in progress, and does not wait for one.
 	Write(pods []*v1.Pod) error
 }
 

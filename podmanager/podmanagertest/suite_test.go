@@ -233,6 +233,7 @@ func TestSuiteFindsBrokenSources(t *testing.T) {
 		"drops the pod of a bad manifest":     {"one-bad", fault{dropBad: true}},
 		"refuses all for one bad manifest":    {"one-bad", fault{anonymous: true}},
 		"hands over nothing, as pods":         {"first-word", fault{nilPods: true}},
+		"makes who writes wait for a reader":  {"first-word", fault{stuck: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -270,7 +271,7 @@ func TestSuiteWithoutAWorld(t *testing.T) {
 type fault struct {
 	silentWhenEmpty, loseRemovals, loseUpdates, newUIDs, oneUID, reuse bool
 	returnErr, deaf, straggler, once, twoCallers                       bool
-	emptyWhenBroken, hideErrors, dropBad, anonymous, nilPods           bool
+	emptyWhenBroken, hideErrors, dropBad, anonymous, nilPods, stuck    bool
 	firstOp, op                                                        podmanager.Op
 }
 
@@ -288,6 +289,9 @@ type memory struct {
 }
 
 func (w *memory) Write(pods []*v1.Pod) error {
+	if w.stuck {
+		<-w.life.Done()
+	}
 	return w.set(func() { w.pods, w.spoilt = pods, "" })
 }
 func (w *memory) Break() error                 { return w.set(func() { w.broken = true }) }

@@ -51,10 +51,19 @@ func (v *visit) write(pods ...string) error {
 		name, version, _ := strings.Cut(p, " ")
 		list = append(list, suitePod(name, version))
 	}
-	if err := v.world.Write(list); err != nil {
-		return fmt.Errorf("the world can't be written: %w", err)
+	written := make(chan error, 1)
+	go func() { written <- v.world.Write(list) }()
+	limit := time.NewTimer(v.timeout)
+	defer limit.Stop()
+	select {
+	case err := <-written:
+		if err != nil {
+			return fmt.Errorf("the world can't be written: %w", err)
+		}
+		return nil
+	case <-limit.C:
+		return fmt.Errorf("Write has not returned after %s", v.timeout)
 	}
-	return nil
 }
 
 func (v *visit) start() {
