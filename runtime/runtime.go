@@ -142,7 +142,9 @@ type ListedPod struct {
 // says is a hint: the sync loop reads the pod afterwards, and relists at a long
 // interval all the same. Without it the sync loop relists every second.
 type Watcher interface {
-	// Watch calls notify for each pod that changed until the context ends.
+	// Watch calls notify for each pod that changed until the context ends. Once
+	// it has begun to watch it calls notify with an empty UID, which says that
+	// anything may have changed: what happened before nobody told.
 	// notify does not block and may be called from several goroutines. An
 	// error means that changes may have been missed; Watch is called again.
 	Watch(ctx context.Context, notify func(types.UID)) error

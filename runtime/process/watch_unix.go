@@ -34,6 +34,7 @@ func (b *Backend) Watch(ctx context.Context, notify func(types.UID)) error {
 		w.follow(s)
 	}
 	b.mu.Unlock()
+	notify("")
 
 	var err error
 	select {

@@ -202,6 +202,17 @@ func TestBrokenRuntimes(t *testing.T) {
 		{"watch", "hints at nothing", with(funcs{Watch: func(ctx context.Context, _ runtime.Watcher, _ func(types.UID)) error {
 			return runtimetest.Hang(ctx)
 		}})},
+		{"watch", "does not say that it has begun", with(funcs{Watch: func(ctx context.Context, w runtime.Watcher, notify func(types.UID)) error {
+			return w.Watch(ctx, func(uid types.UID) {
+				if uid != "" {
+					notify(uid)
+				}
+			})
+		}})},
+		{"watch", "only says that it has begun", with(funcs{Watch: func(ctx context.Context, _ runtime.Watcher, notify func(types.UID)) error {
+			notify("")
+			return runtimetest.Hang(ctx)
+		}})},
 		{"exec", "takes a command that failed for an error", func(rt *fake) runtime.Runtime { return failingExec{rt} }},
 		{"exec-cancel", "lets commands run on", func(rt *fake) runtime.Runtime { return endlessExec{rt} }},
 		{"clean", "removes what runs", func(rt *fake) runtime.Runtime { return carelessCleaner{rt} }},

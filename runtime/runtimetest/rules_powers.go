@@ -13,7 +13,7 @@ import (
 )
 
 var powerRules = []rule[*runtimeCase]{
-	{"watch", "A Watcher hints at each change of a pod, and returns when its context ends.", runtimeWatch},
+	{"watch", "A Watcher says with an empty UID that it has begun, hints at each change of a pod, and returns when its context ends.", runtimeWatch},
 	{"exec", "Exec gives what the command printed and its exit code; one that fails is no error.", runtimeExec},
 	{"exec-cancel", "When its context ends, Exec kills the command and returns soon, with the context's error.", runtimeExecCancel},
 	{"exec-unknown", "Exec in an unknown container is ErrNotFound.", runtimeExecUnknown},

@@ -15,7 +15,7 @@ import (
 var backendWholeRules = []rule[*backendCase]{
 	{"independent", "A call for one pod that is slow delays no call for another pod.", backendIndependent},
 	{"concurrent", "A Backend is safe for concurrent use.", backendConcurrent},
-	{"watch", "A Watcher hints at each change of a pod, and returns when its context ends.", backendWatch},
+	{"watch", "A Watcher says with an empty UID that it has begun, hints at each change of a pod, and returns when its context ends.", backendWatch},
 	{"exec", "Exec gives what the command printed and its exit code; one that fails is no error.", backendExec},
 	{"exec-cancel", "When its context ends, Exec kills the command and returns soon, with the context's error.", backendExecCancel},
 	{"exec-unknown", "Exec in a container that is unknown or ended is an error, ErrNotFound for an unknown one.", backendExecUnknown},

@@ -35,6 +35,7 @@ func watch(ctx context.Context, mu *sync.Mutex, list *[]*watcher, notify func(ty
 	mu.Lock()
 	*list = append(slices.Clone(*list), w)
 	mu.Unlock()
+	notify("")
 	<-ctx.Done()
 	mu.Lock()
 	*list = slices.DeleteFunc(slices.Clone(*list), func(o *watcher) bool { return o == w })

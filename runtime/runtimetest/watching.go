@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -40,22 +39,17 @@ func (w *watching) count(uid types.UID) int {
 	return w.hints[uid]
 }
 
-// begun makes changes until one is hinted at: nothing else tells when Watch has
-// begun.
+// begun waits for the word that the watch has begun, makes a change, and waits
+// for the hint at it.
 func (w *watching) begun(change func() (types.UID, error)) error {
-	var uid types.UID
-	next := time.Now()
-	err := w.await(func() (ok bool, err error) {
-		if uid != "" && w.count(uid) > 0 {
-			return true, nil
-		}
-		if now := time.Now(); !now.Before(next) {
-			next = now.Add(500 * time.Millisecond)
-			uid, err = change()
-		}
-		return false, err
-	})
+	if err := w.await(func() (bool, error) { return w.count("") > 0, nil }); err != nil {
+		return fmt.Errorf("no word that it has begun, which is an empty UID: %w", err)
+	}
+	uid, err := change()
 	if err != nil {
+		return err
+	}
+	if err := w.await(func() (bool, error) { return w.count(uid) > 0, nil }); err != nil {
 		return fmt.Errorf("no hint at a change: %w", err)
 	}
 	return nil
