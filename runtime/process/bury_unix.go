@@ -20,14 +20,16 @@ const (
 	lostMessage  = "the keeper of the sandbox was killed, or the machine restarted, and nobody saw how the container ended"
 )
 
-// bury is called when the keeper is gone. What it left running is killed; what
-// it recorded is kept, and what it could not record is made up for.
+// bury is called when the keeper is gone, or can't be reached any more and goes
+// now. What it left running is killed; what it recorded is kept, and what it could
+// not record is made up for.
 func (b *Backend) bury(ctx context.Context, s *sandbox) error {
 	s.burial.Lock()
 	defer s.burial.Unlock()
 	if s.isGone() {
 		return nil
 	}
+	unreached := s.killKeeper()
 	s.reap(ctx)
 	containers, damaged, err := s.readContainers()
 	if err != nil {
@@ -36,7 +38,7 @@ func (b *Backend) bury(ctx context.Context, s *sandbox) error {
 	for _, d := range damaged {
 		b.cfg.Logger.Error("damaged state", "err", d)
 	}
-	if len(damaged) > 0 || mayRun(containers) {
+	if unreached || len(damaged) > 0 || mayRun(containers) {
 		if err := killLeftovers(ctx, s.rec.ID, containers); err != nil {
 			return err
 		}
@@ -64,6 +66,20 @@ func mayRun(containers []keeper.Container) bool {
 	return slices.ContainsFunc(containers, func(c keeper.Container) bool {
 		return c.State == keeper.Created || c.State == keeper.Running && c.Boot == boot
 	})
+}
+
+// killKeeper kills the keeper, and tells whether one lived.
+func (s *sandbox) killKeeper() (lived bool) {
+	pids := keeper.Keepers(s.dir)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.keeperPID != 0 && !slices.Contains(pids, s.keeperPID) {
+		pids = append(pids, s.keeperPID) // the number is its own until it is reaped
+	}
+	for _, pid := range pids {
+		lived = syscall.Kill(pid, syscall.SIGKILL) == nil || lived
+	}
+	return lived
 }
 
 // reapTimeout bounds how long a keeper that is exiting is waited for. One that

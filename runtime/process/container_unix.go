@@ -149,7 +149,7 @@ func (b *Backend) end(ctx context.Context, what, id string, req *keeper.Request)
 	}
 	err = keeper.ErrGone
 	if !s.isGone() {
-		_, err = keeper.Call(ctx, s.dir, req)
+		err = b.insist(ctx, s, req)
 	}
 	if errors.Is(err, keeper.ErrGone) {
 		err = b.bury(ctx, s)
@@ -161,6 +161,34 @@ func (b *Backend) end(ctx context.Context, what, id string, req *keeper.Request)
 		return fmt.Errorf("process: %s container %s: %w", what, id, err)
 	}
 	return nil
+}
+
+// insist makes a request that must not fail for a keeper that has hung: a
+// container may have stopped it. One that takes longer than it should and does not
+// even say that it lives is killed, and then is gone.
+func (b *Backend) insist(ctx context.Context, s *sandbox, req *keeper.Request) error {
+	for {
+		bounded, cancel := context.WithTimeout(ctx, max(req.Grace+b.patience, req.Grace))
+		_, err := keeper.Call(bounded, s.dir, req)
+		cancel()
+		if ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+		bounded, cancel = context.WithTimeout(ctx, b.patience)
+		_, silent := keeper.Call(bounded, s.dir, &keeper.Request{Op: keeper.OpList})
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !errors.Is(silent, context.DeadlineExceeded):
+			// It is at work on what was asked; asked again, it goes on with it.
+		case s.killKeeper():
+			b.cfg.Logger.Error("the keeper of a sandbox does not answer and was killed", "sandbox", s.rec.ID)
+			return keeper.ErrGone
+		default:
+			return err
+		}
+	}
 }
 
 // sandboxFor returns the sandbox of a container.

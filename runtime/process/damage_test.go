@@ -35,6 +35,7 @@ func TestKilledKeeper(t *testing.T) {
 			defer cancel()
 			done := make(chan error)
 			go func() { done <- n.Watch(ctx, func(uid types.UID) { told <- uid }) }()
+			require.Empty(t, <-told, "it has begun")
 			require.Equal(t, types.UID("uid-pod"), <-told)
 
 			if when == "unseen" {
@@ -161,4 +162,76 @@ func TestStoppedKeeper(t *testing.T) {
 	process.SetPatience(n.Backend, time.Minute)
 	require.NoError(t, syscall.Kill(k, syscall.SIGCONT))
 	require.Equal(t, runtime.StateRunning, n.status(id).State)
+}
+
+// A container that stops its own keeper does not outlive its grace by that.
+func TestStoppedKeeperEndsWithItsPod(t *testing.T) {
+	for _, what := range []string{"container", "sandbox"} {
+		t.Run(what, func(t *testing.T) {
+			n := newNode(t)
+			process.SetPatience(n.Backend, 100*time.Millisecond)
+			id := n.run("pod", "setsid sh -c 'sleep 1000000 & echo $!'; exec sleep 1000000")
+			daemon := n.saidPID("pod")
+			require.NoError(t, syscall.Kill(parent(t, mainPID(t, n, id)), syscall.SIGSTOP))
+			eventually(t, func() bool {
+				st, err := n.ContainerStatus(t.Context(), id)
+				return err == nil && st.State == runtime.StateUnknown
+			})
+			sandbox := n.status(id).SandboxID
+			if what == "container" {
+				require.NoError(t, n.StopContainer(t.Context(), id, time.Millisecond))
+			} else {
+				require.NoError(t, n.StopSandbox(t.Context(), sandbox))
+			}
+			require.False(t, alive(daemon))
+			require.Equal(t, runtime.StateExited, n.status(id).State)
+			require.NoError(t, n.RemoveSandbox(t.Context(), sandbox))
+			require.Empty(t, keepers())
+		})
+	}
+}
+
+// A container that takes away what its keeper is reached by is ended, and so is
+// the keeper, also by an agent that did not start it.
+func TestUnreachedKeeperIsEnded(t *testing.T) {
+	for what, script := range map[string]string{
+		"socket": `rm "$(readlink /proc/$PPID/cwd)/sock"`,
+		"folder": `rm -rf "$(readlink /proc/$PPID/cwd)"`,
+	} {
+		for _, when := range []string{"child", "adopted"} {
+			t.Run(what+", "+when, func(t *testing.T) {
+				n := newNode(t)
+				sandbox := n.sandbox("pod")
+				if when == "adopted" {
+					n.reopen()
+				}
+				n.start(sandbox, n.config("main", "setsid sh -c 'sleep 1000000 & echo $!'; "+script+"; echo gone; exec sleep 1000000"))
+				daemon := n.saidPID("main")
+				eventually(t, func() bool { return strings.Contains(n.log("main"), " F gone\n") })
+				eventually(t, func() bool {
+					st, err := n.SandboxStatus(t.Context(), sandbox)
+					return err == nil && !st.Ready
+				})
+				require.False(t, alive(daemon))
+				require.NoError(t, n.RemoveSandbox(t.Context(), sandbox))
+				eventually(t, func() bool { return len(keepers()) == 0 })
+			})
+		}
+	}
+}
+
+// What a container puts in the place of its next log does not hold up its keeper.
+func TestLogIsNoFIFOAndNoLink(t *testing.T) {
+	n := newNode(t)
+	sandbox := n.sandbox("pod")
+	victim := filepath.Join(t.TempDir(), "victim")
+	require.NoError(t, syscall.Mkfifo(filepath.Join(n.logs, "fifo.log"), 0o600))
+	require.NoError(t, os.Symlink(victim, filepath.Join(n.logs, "link.log")))
+	for _, name := range []string{"fifo", "link"} {
+		id, err := n.CreateContainer(t.Context(), sandbox, n.config(name, "echo hello"))
+		require.NoError(t, err)
+		require.ErrorContains(t, n.StartContainer(t.Context(), id), name+".log")
+	}
+	require.NoFileExists(t, victim)
+	n.exited(n.start(sandbox, n.config("next", "true")))
 }

@@ -174,7 +174,7 @@ func (b *Backend) stopSandbox(ctx context.Context, s *sandbox) error {
 	if s.isGone() {
 		return nil
 	}
-	_, err := keeper.Call(ctx, s.dir, &keeper.Request{Op: keeper.OpShutdown})
+	err := b.insist(ctx, s, &keeper.Request{Op: keeper.OpShutdown})
 	if errors.Is(err, keeper.ErrGone) {
 		return b.bury(ctx, s)
 	}

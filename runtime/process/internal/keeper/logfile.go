@@ -4,12 +4,14 @@ package keeper
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -49,12 +51,18 @@ func openLog(path string, maxBytes int64, maxFiles int) (*logFile, error) {
 	return l, l.open()
 }
 
+// open opens the file, or makes it. A container may have put anything in its
+// place: a link is not followed, and a FIFO must not hold up the keeper.
 func (l *logFile) open() error {
-	file, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	const flags = os.O_CREATE | os.O_APPEND | os.O_WRONLY | syscall.O_NONBLOCK | syscall.O_NOFOLLOW
+	file, err := os.OpenFile(l.path, flags, 0o640)
 	if err != nil {
 		return err
 	}
 	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", l.path)
+	}
 	if err != nil {
 		_ = file.Close()
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -158,6 +159,34 @@ func MarkerOf(pid int) string {
 		}
 	}
 	return ""
+}
+
+// Keepers are the keepers that live in a sandbox's folder, although they may not
+// be reached there any more: because the folder was removed under them, or their
+// socket, or because somebody stopped them.
+func Keepers(dir string) []int {
+	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
+		dir = filepath.Join(parent, filepath.Base(dir))
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		folder, err := os.Readlink("/proc/" + e.Name() + "/cwd")
+		if err != nil || strings.TrimSuffix(folder, " (deleted)") != dir {
+			continue
+		}
+		if args, err := os.ReadFile("/proc/" + e.Name() + "/cmdline"); err == nil && bytes.HasPrefix(args, []byte(programName)) {
+			found = append(found, pid)
+		}
+	}
+	return found
 }
 
 // BootID names this run of the machine.

@@ -41,5 +41,8 @@ func Ticks(int) uint64 { return 0 }
 // MarkerOf is not known here.
 func MarkerOf(int) string { return "" }
 
+// Keepers can't be found here.
+func Keepers(string) []int { return nil }
+
 // BootID is not known here.
 func BootID() string { return "" }
