@@ -39,6 +39,7 @@ func TestPowersOfTheBackend(t *testing.T) {
 	told := make(chan types.UID, 16)
 	done := make(chan error, 1)
 	go func() { done <- n.Watch(ctx, func(uid types.UID) { told <- uid }) }()
+	require.Empty(t, <-told, "it has begun")
 	pod := newPod("web", container("main"))
 	for len(told) == 0 { // until the watch stands, changes tell nothing
 		n.settle(pod)
