@@ -164,6 +164,17 @@ func TestStoppedKeeper(t *testing.T) {
 	require.Equal(t, runtime.StateRunning, n.status(id).State)
 }
 
+// What is in a sandbox's folder besides records is not taken for a damaged one.
+func TestOnlyRecordsAreSetAside(t *testing.T) {
+	n := newNode(t)
+	id := n.run("pod", "exec sleep 1000000")
+	require.NoError(t, syscall.Kill(parent(t, mainPID(t, n, id)), syscall.SIGKILL))
+	n.exited(id)
+	aside, err := filepath.Glob(filepath.Join(n.root, "s", "*", "*.corrupt-*"))
+	require.NoError(t, err)
+	require.Empty(t, aside)
+}
+
 // A container that stops its own keeper does not outlive its grace by that.
 func TestStoppedKeeperEndsWithItsPod(t *testing.T) {
 	for _, what := range []string{"container", "sandbox"} {
