@@ -247,9 +247,10 @@ func (f *Folder) List() ([]string, error) {
 	return names, nil
 }
 
-// ReadAll returns every record by its name. Damaged ones are set aside and
-// returned apart; the error tells what could not be read at all.
-func (f *Folder) ReadAll() (map[string][]byte, []*CorruptError, error) {
+// ReadAll returns by their names all records whose name begins with the prefix.
+// Damaged ones are set aside and returned apart; the error tells what could not
+// be read at all.
+func (f *Folder) ReadAll(prefix string) (map[string][]byte, []*CorruptError, error) {
 	names, err := f.List()
 	if err != nil {
 		return nil, nil, err
@@ -258,6 +259,9 @@ func (f *Folder) ReadAll() (map[string][]byte, []*CorruptError, error) {
 	var damaged []*CorruptError
 	var errs []error
 	for _, name := range names {
+		if !strings.HasPrefix(name, prefix) {
+			continue
+		}
 		data, err := f.Read(name)
 		var corrupt *CorruptError
 		switch {

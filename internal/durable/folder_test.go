@@ -71,7 +71,7 @@ func TestBatch(t *testing.T) {
 		changes = append(changes, durable.Change{Name: fmt.Sprint("r", i), Data: []byte{byte(i)}})
 	}
 	require.NoError(t, f.Commit(changes...))
-	records, damaged, err := f.ReadAll()
+	records, damaged, err := f.ReadAll("")
 	require.NoError(t, err)
 	require.Empty(t, damaged)
 	require.Len(t, records, 20)
@@ -98,7 +98,7 @@ func TestDamagedRecordIsSetAside(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, os.WriteFile(path, bend(raw), 0o600))
 
-			records, damaged, err := f.ReadAll()
+			records, damaged, err := f.ReadAll("")
 			require.NoError(t, err)
 			require.Equal(t, map[string][]byte{"good": []byte("data")}, records)
 			require.Len(t, damaged, 1)
@@ -171,7 +171,7 @@ func TestStrangersInTheFolder(t *testing.T) {
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(f.Path(), "link")))
 	require.NoError(t, os.WriteFile(filepath.Join(f.Path(), ".tmp-123"), []byte("half"), 0o600))
 
-	records, damaged, err := f.ReadAll()
+	records, damaged, err := f.ReadAll("")
 	require.NoError(t, err)
 	require.Len(t, records, 1)
 	require.Empty(t, damaged)

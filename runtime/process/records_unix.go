@@ -4,11 +4,8 @@ package process
 
 import (
 	"encoding/json"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/kubeparts/kubeparts/internal/durable"
 	"github.com/kubeparts/kubeparts/runtime/process/internal/keeper"
@@ -21,40 +18,25 @@ func (s *sandbox) readContainers() ([]keeper.Container, []error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	names, err := records.List()
+	// What else is in the folder is none of theirs to judge.
+	all, corrupt, err := records.ReadAll(keeper.ContainerPrefix)
 	if err != nil {
 		return nil, nil, err
 	}
-	var containers []keeper.Container
 	var damaged []error
-	for _, name := range names {
-		if !strings.HasPrefix(name, keeper.ContainerPrefix) {
-			continue // what else is in the folder is none of ours to judge
+	for _, c := range corrupt {
+		damaged = append(damaged, c)
+	}
+	var containers []keeper.Container
+	for name, data := range all {
+		c, err := decodeContainer(s.rec.ID, name, data)
+		if err != nil {
+			damaged = append(damaged, records.SetAside(name, err))
+			continue
 		}
-		c, err := s.readContainer(records, name)
-		var corrupt *durable.CorruptError
-		switch {
-		case err == nil:
-			containers = append(containers, c)
-		case errors.As(err, &corrupt):
-			damaged = append(damaged, err)
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, nil, err
-		}
+		containers = append(containers, c)
 	}
 	return containers, damaged, nil
-}
-
-func (s *sandbox) readContainer(records *durable.Folder, name string) (keeper.Container, error) {
-	data, err := records.Read(name)
-	if err != nil {
-		return keeper.Container{}, err
-	}
-	c, err := decodeContainer(s.rec.ID, name, data)
-	if err != nil {
-		return c, records.SetAside(name, err)
-	}
-	return c, nil
 }
 
 // write records a container in the place of a keeper that is gone.
