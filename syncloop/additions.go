@@ -35,7 +35,7 @@ func (l *SyncLoop) HandlePodAdditions(ctx context.Context, u podmanager.Update) 
 	if !ok {
 		return
 	}
-	l.keepNames(pods)
+	l.keepPlaces(pods)
 	for _, pod := range byCreation(pods) {
 		l.manager.Put(pod)
 		if podmanager.IsMirror(pod) {
@@ -46,16 +46,6 @@ func (l *SyncLoop) HandlePodAdditions(ctx context.Context, u podmanager.Update) 
 	}
 	if u.Op != podmanager.OpRestore {
 		l.hear(u.Source)
-	}
-}
-
-// keepNames has static pods that run keep their names, before others of the same
-// name come.
-func (l *SyncLoop) keepNames(pods []*v1.Pod) {
-	for _, pod := range pods {
-		if isStatic(pod) && l.strangers[pod.UID].Running {
-			l.names.Acquire(podmanager.FullName(pod), pod.UID)
-		}
 	}
 }
 
@@ -94,9 +84,27 @@ func (l *SyncLoop) recognise(r *record) {
 	if r.past == nil {
 		return
 	}
-	r.status, r.version = r.past.Status, r.past.Version
 	r.life.Verdict = r.past.Verdict
+	r.version = r.past.Version
+	r.status = lastSaid(r.past.Status, &r.pod.Status)
 	r.ran = r.status != nil && r.status.Phase == v1.PodRunning
+}
+
+// lastSaid is what was said last of a pod: what the store has, unless the agent
+// before ended after it had said more and before that was written down. Then it is
+// nil for a pod that had come to its end, whose source tells all; and restart
+// counts are the higher ones.
+func lastSaid(stored, source *v1.PodStatus) *v1.PodStatus {
+	switch {
+	case stored == nil, podstatus.Terminal(source.Phase) && stored.Phase != source.Phase:
+		return nil
+	case !restartedMore(source, stored):
+		return stored
+	}
+	said := stored.DeepCopy()
+	raiseRestarts(said.InitContainerStatuses, source.InitContainerStatuses)
+	raiseRestarts(said.ContainerStatuses, source.ContainerStatuses)
+	return said
 }
 
 // enter brings a pod that is known to the beginning of its life here: at once if
@@ -127,7 +135,7 @@ func (l *SyncLoop) begin(r *record) {
 	r.wait = nil
 	delete(l.admitting.waiting, r.UID)
 	ended := l.ended(r)
-	if !r.entered && (r.listed.Running || r.admitted && !ended) {
+	if !r.entered && (r.listed.Running || r.admitted && !ended || l.occupies(r.UID)) {
 		l.enterLedger(r)
 	}
 	var past Record

@@ -147,6 +147,11 @@ func (l *SyncLoop) release(r *record) {
 	}
 	r.entered = false
 	l.cfg.Admission.Ledger.Remove(r.UID)
+	l.roomBecameFree()
+}
+
+// roomBecameFree has the pods that wait asked for again.
+func (l *SyncLoop) roomBecameFree() {
 	if len(l.admitting.waiting) > 0 {
 		now := time.Now()
 		at := l.admitting.last.Add(admissionPause)
@@ -159,14 +164,7 @@ func (l *SyncLoop) release(r *record) {
 
 // enterLedger enters a pod without asking anybody.
 func (l *SyncLoop) enterLedger(r *record) {
-	if l.cfg.Admission == nil {
-		return
-	}
-	if err := l.cfg.Admission.Enter(r.pod); err != nil {
-		l.log.Error("a pod that runs could not be entered in the ledger", "pod", r.PodRef.String(), "err", err)
-		return
-	}
-	r.entered = true
+	r.entered = l.cfg.Admission != nil && l.occupy(r.pod)
 }
 
 // retryAdmission asks again for all pods that wait, oldest first.

@@ -25,6 +25,8 @@ type record struct {
 	admitted bool
 	// entered: it is in the ledger.
 	entered bool
+	// takes is what the store remembers of that.
+	takes *Takes
 	// wait is set while it waits to be let in.
 	wait *admissionWait
 	// refused is set for a pod that was never let in, for good.
@@ -180,15 +182,16 @@ func probeOf(c *v1.Container, kind ProbeKind) *v1.Probe {
 	}
 }
 
-// remember is the pod's record for the store; false if nothing of the pod is to
-// be kept.
+// remember is the record of a wanted pod for the store; false if nothing of the
+// pod is to be kept.
 func (r *record) remember() (Record, bool) {
-	if r.pod == nil || r.volatile {
+	if r.volatile {
 		return Record{}, false
 	}
 	return Record{
 		UID: r.UID, Namespace: r.Namespace, Name: r.Name, Source: r.source,
 		Admitted:         r.admitted,
+		Takes:            r.takes,
 		Verdict:          r.verdict(),
 		TerminatingSince: r.life.TerminatingSince,
 		Grace:            r.life.Grace,

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
@@ -115,7 +114,10 @@ func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
 		l.lookAt(r, p.Running, news.moment)
 	}
 	for _, uid := range news.gone {
-		delete(l.strangers, uid)
+		if _, stranger := l.strangers[uid]; stranger {
+			delete(l.strangers, uid)
+			l.vacate(uid)
+		}
 		if r := l.pods[uid]; r != nil {
 			r.listed = runtime.ListedPod{}
 			l.lookAt(r, false, news.moment)
@@ -126,25 +128,17 @@ func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
 		return
 	}
 	l.listed = true
-	l.reserveNames()
+	l.reservePlaces()
 	held := l.held
 	l.held = nil
+	for _, u := range held {
+		l.keepPlaces(u.Pods)
+	}
 	for _, u := range held {
 		handleUpdate(ctx, u, l)
 	}
 	if l.stopping.active {
 		l.stopAll(l.stopping.opts)
-	}
-}
-
-// reserveNames has static pods of an earlier run hold their names until they are
-// either taken over or stopped: a manifest that changed while the agent was away
-// gives a pod of the same name and another UID.
-func (l *SyncLoop) reserveNames() {
-	for uid, p := range l.strangers {
-		if past := l.past[uid]; past != nil && past.Source != podmanager.SourceAPI && p.Running {
-			l.names.Acquire(p.Name+"_"+p.Namespace, uid)
-		}
 	}
 }
 

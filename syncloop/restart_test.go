@@ -114,10 +114,11 @@ func TestRestartResumesAnEndWithWhatIsLeftOfItsGrace(t *testing.T) {
 		w.start()
 		w.add(p) // its source has it again
 		sleep(19 * time.Second)
-		require.EqualValues(t, 0, w.observed(p.UID).Containers[0].RestartCount)
+		before := w.observed(p.UID).Containers[0].StartedAt
 		sleep(2 * time.Second)
 		require.True(t, w.observed(p.UID).Running(), "and so it runs again")
-		require.EqualValues(t, 1, w.observed(p.UID).Containers[0].RestartCount)
+		require.True(t, w.observed(p.UID).Containers[0].StartedAt.After(before))
+		require.Len(t, w.observed(p.UID).Containers, 1, "of the old life nothing is left")
 	})
 }
 

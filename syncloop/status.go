@@ -42,10 +42,14 @@ func (l *SyncLoop) say(r *record) {
 	}
 }
 
-// remember has the store remember the pod as it stands.
+// remember has the store remember the pod as it stands. What it remembers of a
+// pod that nobody wants holds until nothing is left of the pod.
 func (l *SyncLoop) remember(r *record) {
-	if l.cfg.Store == nil {
+	if l.cfg.Store == nil || r.pod == nil {
 		return
+	}
+	if r.takes == nil && r.entered {
+		r.takes = l.takes(r.pod)
 	}
 	if record, keep := r.remember(); keep {
 		l.store.save(record)

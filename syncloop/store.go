@@ -44,6 +44,9 @@ type Record struct {
 
 	// Admitted is set once the pod was let in; it is not asked for again.
 	Admitted bool
+	// Takes is what it takes of the node, if that is counted: it is taken while
+	// the pod runs, also before its source has been heard of.
+	Takes *Takes
 	// Verdict is the sentence passed on the pod: rejected, evicted, past its
 	// deadline. It holds until the pod is gone.
 	Verdict *podstatus.Verdict

@@ -33,13 +33,16 @@ func (l *SyncLoop) HandlePodUpdates(ctx context.Context, u podmanager.Update) {
 
 // change takes a new version of a pod that is known.
 func (l *SyncLoop) change(ctx context.Context, r *record, pod *v1.Pod, create bool) {
+	marked := pod.DeletionTimestamp != nil && (r.pod == nil || r.pod.DeletionTimestamp == nil)
 	r.pod = pod
 	switch {
 	case r.began():
 		l.step(r, lifecycle.Update{Pod: pod, Create: create, Static: isStatic(pod)})
+		if marked && r.over() {
+			l.say(r) // whoever deletes it waits for the word that nothing of it is left
+		}
 	case r.refused != nil:
-		// Whoever deletes it waits for the word that nothing of it is left.
-		l.say(r)
+		l.say(r) // the same
 	default:
 		l.enter(ctx, r)
 	}

@@ -121,8 +121,9 @@ func (m *machine) resume(e Resume) {
 		return
 	}
 	if !m.TerminationRequested() && m.Verdict == nil {
-		// Its source has it, and nothing says any more why it had to end.
-		m.RestartRequested = true
+		// Its source has it, and nothing says any more why it had to end. What
+		// is left of the old life must not be taken for the new one's.
+		m.RestartRequested, m.Discard = true, true
 	}
 	left := e.Since.Add(e.Grace).Sub(m.now)
 	m.terminate(Kill{Grace: max(left, minGrace)})

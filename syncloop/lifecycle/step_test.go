@@ -179,10 +179,10 @@ func TestTransitions(t *testing.T) {
 		}},
 		{"an end that had begun before the agent is taken up", []lifecycle.Event{
 			lifecycle.Update{Pod: pod(), Create: true, Observed: true, Running: true}, lifecycle.Resume{Since: t0.Add(-10 * time.Second), Grace: 30 * time.Second},
-			lifecycle.Done{Seq: 1}, lifecycle.Done{Seq: 2}, lifecycle.Done{Seq: 3}, lifecycle.Done{Seq: 4},
+			lifecycle.Done{Seq: 1}, lifecycle.Done{Seq: 2}, lifecycle.Done{Seq: 3}, lifecycle.Done{Seq: 4}, lifecycle.Done{Seq: 5},
 		}, []string{
 			"Update -> sync start sync 1", "Resume -> terminating cancel 1 start terminate 2", "Done -> terminating ", "Done -> terminating start terminate 3",
-			"Done -> terminated start cleanup 4", "Done ->  recreate",
+			"Done -> terminated start cleanup 4", "Done -> finished start remove 5", "Done ->  recreate",
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
