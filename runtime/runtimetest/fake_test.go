@@ -230,7 +230,7 @@ func TestFakeWatch(t *testing.T) {
 		hints := make(chan types.UID, 100)
 		done := make(chan error)
 		go func() { done <- f.Watch(ctx, func(uid types.UID) { hints <- uid }) }()
-		synctest.Wait()
+		require.Empty(t, <-hints, "it has begun")
 		pod := newPod("web", scripted("main", runtimetest.RunsFor(time.Minute, 0)))
 		pass(t, f, pod)
 		require.Len(t, hints, 2) // sandbox and container
