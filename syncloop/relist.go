@@ -40,6 +40,10 @@ const (
 	relistBackoffMax = 5 * time.Second
 )
 
+// watchBegins is how long a watch may take to begin without a change in between
+// being missed.
+const watchBegins = time.Second
+
 // relistLoop lists at once and then at intervals until the context ends.
 func (l *SyncLoop) relistLoop(ctx context.Context) {
 	timer := time.NewTimer(0)
@@ -206,7 +210,15 @@ func (l *SyncLoop) watchLoop(ctx context.Context, w runtime.Watcher) {
 	said := ""
 	for failures := 0; ; failures++ {
 		began := time.Now()
-		err := w.Watch(ctx, func(uid types.UID) { l.dirty.add(uid, l.moment()) })
+		late := time.AfterFunc(watchBegins, l.relistSoon) // should it not say that it has begun
+		err := w.Watch(ctx, func(uid types.UID) {
+			if uid == "" { // it has begun: what was missed before shows in a list
+				l.relistSoon()
+				return
+			}
+			l.dirty.add(uid, l.moment())
+		})
+		late.Stop()
 		if ctx.Err() != nil {
 			return
 		}

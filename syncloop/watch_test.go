@@ -1,0 +1,43 @@
+package syncloop_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/syncloop"
+)
+
+// What happens between the first list and the beginning of the watch gives no
+// hint: the list that follows the beginning shows it, whether the watch tells
+// of its beginning or not.
+func TestExitBeforeTheWatchBegan(t *testing.T) {
+	for name, silent := range map[string]bool{"it says when it begins": false, "it does not": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				w.add(pod("a"))
+				require.NoError(t, w.fake.Exit("uid-a", "c", 1))
+				sleep(1100 * time.Millisecond)
+				require.EqualValues(t, 1, w.sink.Status("uid-a").ContainerStatuses[0].RestartCount)
+			}, func(c *syncloop.Config) {
+				c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+					Watch: func(ctx context.Context, rt runtime.Watcher, notify func(types.UID)) error {
+						if err := runtimetest.Wait(ctx, 100*time.Millisecond); err != nil {
+							return err
+						}
+						return rt.Watch(ctx, func(uid types.UID) {
+							if uid != "" || !silent {
+								notify(uid)
+							}
+						})
+					},
+				})
+			})
+		})
+	}
+}
