@@ -105,8 +105,11 @@ func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan
 			}
 			return a.stop(ctx, signals, syncloop.ShutdownOptions{})
 		case <-check.C:
-			if a.untilSettled && a.house.heard() && settle.settled(a.pods(), time.Now()) {
-				a.final = a.pods()
+			if !a.untilSettled || !a.house.heard() {
+				continue
+			}
+			if pods := a.pods(); settle.settled(pods, time.Now()) {
+				a.final = pods // as they were judged: a look later they may differ
 				return a.stop(ctx, signals, syncloop.ShutdownOptions{Remove: true})
 			}
 		case <-draw.C:
