@@ -80,7 +80,7 @@ func TestDocumentsNameTestsThatExist(t *testing.T) {
 			maps.Copy(all, declared(t, p.Dir))
 		}
 	}
-	name := regexp.MustCompile("\\b(?:Test|Benchmark|Fuzz|Example)[A-Z]\\w*")
+	name := regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz|Example)[A-Z]\w*`)
 	for _, doc := range documents(t) {
 		for _, m := range name.FindAllString(prose(readDocument(t, doc)), -1) {
 			require.True(t, all[m], "%s names %s", doc, m)
