@@ -70,28 +70,37 @@ func TestSettled(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		status v1.PodStatus
-		rest   bool
+		after  time.Duration
 	}{
-		{"ready", ready(), true},
-		{"finished", v1.PodStatus{Phase: v1.PodSucceeded}, true},
-		{"rejected", v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu"}, true},
-		{"starting", waiting("ContainerCreating", "", 0), false},
-		{"second failure", waiting("CrashLoopBackOff", "", 1), false},
-		{"third failure", waiting("CrashLoopBackOff", "", 2), true},
+		{"finished", v1.PodStatus{Phase: v1.PodSucceeded}, 0},
+		{"rejected", v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu"}, 0},
+		{"third failure", waiting("CrashLoopBackOff", "", 2), 0},
+		{"ready", ready(), steady},
+		{"starting", waiting("ContainerCreating", "", 0), 30 * time.Second},
+		{"second failure", waiting("CrashLoopBackOff", "", 1), 30 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSettler(30 * time.Second)
 			pods := []*v1.Pod{podWith("a", c.status)}
-			require.Equal(t, c.rest, s.settled(pods, noon))
-			require.Equal(t, c.rest, s.settled(pods, noon.Add(29*time.Second)))
-			require.True(t, s.settled(pods, noon.Add(30*time.Second)), "not ready for the timeout")
+			for at := time.Duration(0); at < c.after; at += steady / 2 {
+				require.False(t, s.settled(pods, noon.Add(at)), "after %s", at)
+			}
+			require.True(t, s.settled(pods, noon.Add(c.after)))
 		})
 	}
-	t.Run("the time begins anew", func(t *testing.T) {
+	t.Run("each state begins anew", func(t *testing.T) {
 		s := newSettler(30 * time.Second)
-		require.False(t, s.settled([]*v1.Pod{podWith("a", waiting("", "", 0))}, noon))
-		require.True(t, s.settled([]*v1.Pod{podWith("a", ready())}, noon.Add(20*time.Second)))
-		require.False(t, s.settled([]*v1.Pod{podWith("a", waiting("", "", 0))}, noon.Add(40*time.Second)))
+		up, down := []*v1.Pod{podWith("a", ready())}, []*v1.Pod{podWith("a", waiting("", "", 0))}
+		require.False(t, s.settled(down, noon))
+		require.False(t, s.settled(up, noon.Add(29*time.Second)))
+		require.False(t, s.settled(down, noon.Add(31*time.Second)))
+		require.False(t, s.settled(up, noon.Add(32*time.Second)))
+		require.True(t, s.settled(up, noon.Add(33*time.Second)))
+	})
+	t.Run("all of them", func(t *testing.T) {
+		s := newSettler(30 * time.Second)
+		require.False(t, s.settled([]*v1.Pod{podWith("a", ready()), podWith("b", waiting("", "", 0))}, noon))
+		require.False(t, s.settled([]*v1.Pod{podWith("a", ready()), podWith("b", waiting("", "", 0))}, noon.Add(steady)))
 	})
 }
 

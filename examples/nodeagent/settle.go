@@ -4,47 +4,48 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// steady is how long a pod must be ready to count as ready: one that crashes is
+// ready for a moment each time.
+const steady = time.Second
 
 // settler tells when nothing more is to be expected of the pods: each is ready,
 // finished, rejected, in crash-loop back-off after its third failure, or has
 // been not ready for the timeout.
 type settler struct {
 	timeout time.Duration
-	waiting map[string]time.Time // since when a pod is not ready, by UID
+	// ready and waiting are since when a pod is, and is not ready, by UID.
+	ready, waiting map[types.UID]time.Time
 }
 
-func newSettler(timeout time.Duration) *settler {
-	return &settler{timeout: timeout, waiting: make(map[string]time.Time)}
-}
+func newSettler(timeout time.Duration) *settler { return &settler{timeout: timeout} }
 
 // settled judges the pods as they stand at now.
 func (s *settler) settled(pods []*v1.Pod, now time.Time) bool {
 	all := true
-	still := make(map[string]time.Time)
-	for _, pod := range pods {
-		if atRest(pod) {
-			continue
-		}
-		since, ok := s.waiting[string(pod.UID)]
+	ready, waiting := make(map[types.UID]time.Time), make(map[types.UID]time.Time)
+	// since notes that a pod is in a state and tells for how long.
+	since := func(before, after map[types.UID]time.Time, uid types.UID) time.Duration {
+		began, ok := before[uid]
 		if !ok {
-			since = now
+			began = now
 		}
-		still[string(pod.UID)] = since
-		if now.Sub(since) < s.timeout {
-			all = false
+		after[uid] = began
+		return now.Sub(began)
+	}
+	for _, pod := range pods {
+		switch {
+		case pod.Status.Phase == v1.PodSucceeded, pod.Status.Phase == v1.PodFailed, crashLooping(pod):
+		case conditionTrue(pod, v1.PodReady):
+			all = since(s.ready, ready, pod.UID) >= steady && all
+		default:
+			all = since(s.waiting, waiting, pod.UID) >= s.timeout && all
 		}
 	}
-	s.waiting = still
+	s.ready, s.waiting = ready, waiting
 	return all
-}
-
-func atRest(pod *v1.Pod) bool {
-	switch pod.Status.Phase {
-	case v1.PodSucceeded, v1.PodFailed:
-		return true
-	}
-	return conditionTrue(pod, v1.PodReady) || crashLooping(pod)
 }
 
 // crashLooping tells whether some container waits in back-off after it failed
