@@ -27,17 +27,20 @@ const longGrace = time.Hour
 const secret = "s3cr3t-value-of-the-test"
 
 // mainPID is the first process of a container: the one that carries its marker
-// and leads a session.
-func mainPID(t testing.TB, n *node, id string) int {
+// and leads a session. While it executes another program its environment can't
+// be read.
+func mainPID(t testing.TB, n *node, id string) (pid int) {
 	t.Helper()
 	require.Equal(t, runtime.StateRunning, n.status(id).State)
-	for _, pid := range marked(id) {
-		if sid, err := syscall.Getpgid(pid); err == nil && sid == pid {
-			return pid
+	eventually(t, func() bool {
+		for _, pid = range marked(id) {
+			if sid, err := syscall.Getpgid(pid); err == nil && sid == pid {
+				return true
+			}
 		}
-	}
-	require.FailNow(t, "no process of "+id)
-	return 0
+		return false
+	})
+	return pid
 }
 
 // marked are the processes that carry a container's marker.
