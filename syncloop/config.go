@@ -136,11 +136,6 @@ func (c Config) withDefaults() (Config, error) {
 	orElse(&c.ResyncInterval, time.Minute)
 	orElse(&c.RetryInterval, 10*time.Second)
 	orElse(&c.HousekeepingInterval, 2*time.Second)
-	relist := time.Second
-	if _, ok := c.Runtime.(runtime.Watcher); ok {
-		relist = 5 * time.Minute
-	}
-	orElse(&c.RelistInterval, relist)
 	if c.Manager == nil {
 		c.Manager = podmanager.NewManager()
 	}

@@ -76,7 +76,7 @@ func (l *SyncLoop) loopHealth(now time.Time) HealthCheck {
 
 func (l *SyncLoop) relistHealth(now time.Time) HealthCheck {
 	good, since, err := l.relister.trouble.read()
-	limit := max(relistLimit, 2*l.cfg.RelistInterval)
+	limit := max(relistLimit, 2*l.relistInterval())
 	c := HealthCheck{Name: "relist", Since: good, Limit: metav1.Duration{Duration: limit}}
 	switch {
 	case err != nil:

@@ -137,10 +137,11 @@ func (l *SyncLoop) Run(ctx context.Context) error {
 	}
 	events := make(chan RuntimeEvent)
 	background.Go(func() { l.pump(ctx, events) })
-	background.Go(func() { l.relistLoop(ctx) })
 	if w, ok := l.cfg.Runtime.(runtime.Watcher); ok {
+		l.relister.watched.Store(true)
 		background.Go(func() { l.watchLoop(ctx, w) })
 	}
+	background.Go(func() { l.relistLoop(ctx) })
 	l.loop(ctx, updates, events)
 
 	cancel()

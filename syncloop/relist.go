@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -20,6 +21,8 @@ type relister struct {
 	soon chan struct{}
 	// trouble is how the lists have fared.
 	trouble trouble
+	// watched: the runtime gives hints, so that lists are seldom needed.
+	watched atomic.Bool
 }
 
 // listing is one list, as far as it is news.
@@ -40,6 +43,23 @@ const (
 	relistBackoffMax = 5 * time.Second
 )
 
+// The time between two lists where the host does not say.
+const (
+	relistPolled  = time.Second
+	relistWatched = 5 * time.Minute
+)
+
+func (l *SyncLoop) relistInterval() time.Duration {
+	switch {
+	case l.cfg.RelistInterval > 0:
+		return l.cfg.RelistInterval
+	case l.relister.watched.Load():
+		return relistWatched
+	default:
+		return relistPolled
+	}
+}
+
 // watchBegins is how long a watch may take to begin without a change in between
 // being missed.
 const watchBegins = time.Second
@@ -55,7 +75,7 @@ func (l *SyncLoop) relistLoop(ctx context.Context) {
 		case <-timer.C:
 		case <-l.relister.soon:
 		}
-		wait := l.cfg.RelistInterval
+		wait := l.relistInterval()
 		if err := l.relist(ctx); err != nil {
 			wait = min(relistBackoff<<min(failures, 10), relistBackoffMax)
 			failures++
@@ -220,6 +240,11 @@ func (l *SyncLoop) watchLoop(ctx context.Context, w runtime.Watcher) {
 		})
 		late.Stop()
 		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, runtime.ErrNotSupported) { // it only passes on what lies under it
+			l.relister.watched.Store(false)
+			l.relistSoon()
 			return
 		}
 		if time.Since(began) > relistBackoffMax {

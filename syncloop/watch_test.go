@@ -2,6 +2,7 @@ package syncloop_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -40,4 +41,22 @@ func TestExitBeforeTheWatchBegan(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A Runtime that passes on the powers of what lies under it can't tell by its
+// type alone that it has none.
+func TestWatchThatIsNotSupportedIsReplacedByLists(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("a"))
+		sleep(10 * time.Second)
+		require.NoError(t, w.fake.Exit("uid-a", "c", 1))
+		sleep(1100 * time.Millisecond)
+		require.EqualValues(t, 1, w.sink.Status("uid-a").ContainerStatuses[0].RestartCount)
+	}, func(c *syncloop.Config) {
+		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+			Watch: func(context.Context, runtime.Watcher, func(types.UID)) error {
+				return fmt.Errorf("watch: %w", runtime.ErrNotSupported)
+			},
+		})
+	})
 }
