@@ -14,6 +14,7 @@ import (
 // methods are called from one goroutine at a time, and return soon after their
 // context ends, for Run waits for them. Without one, an agent that
 // starts anew knows what its sources and its runtime tell, as the kubelet does.
+// Package synclooptest has the rules of a store as a test.
 //
 // The loop writes behind: it does not wait for the store, save that a status
 // which ends a pod leaves through the sink after the record that holds it was
@@ -34,7 +35,8 @@ type Batch struct {
 }
 
 // Record is what must be remembered of one pod. It holds nothing of the pod's
-// spec, and so no secrets.
+// spec, and so no secrets. As JSON it comes back as it was, save that the times of
+// Status lose what is below a second.
 type Record struct {
 	UID       types.UID
 	Namespace string

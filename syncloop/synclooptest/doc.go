@@ -2,4 +2,6 @@
 // tests: [Sink], which remembers every status, [Store], which outlives an agent,
 // and [Events], which keeps what users are told. All behave, and take faults
 // from functions that a test gives them. For a runtime see package runtimetest.
+//
+// Whoever writes a store of their own has [TestStore] check it.
 package synclooptest
