@@ -51,6 +51,7 @@
 // a context. No goroutine outlives the Run that it belongs to, and none starts
 // in a constructor. Time is package time, so that testing/synctest works.
 // Errors name what failed. Optional powers of a host's type are found by type
-// assertion. Each interface has a fake and a conformance suite in the package
-// named after it with "test" behind: runtimetest, podmanagertest, probetest.
+// assertion. Fakes and conformance suites for the interfaces of a package are in
+// the one named after it with "test" behind: runtimetest, podmanagertest,
+// probetest, evictiontest, synclooptest.
 package kubeparts

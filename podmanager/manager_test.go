@@ -44,7 +44,7 @@ func TestManagerMirrors(t *testing.T) {
 
 			m.Remove("static")
 			require.Equal(t, []string{"web_default"}, m.OrphanedMirrors())
-			require.Equal(t, types.UID("mirror"), m.TranslateUID("mirror"), "spec-core 12.23: no translation is left behind")
+			require.Equal(t, types.UID("mirror"), m.TranslateUID("mirror"), "no translation is left behind")
 			m.Put(pod("web static2"))
 			require.Equal(t, types.UID("static2"), m.TranslateUID("mirror"))
 			m.Remove("mirror")
@@ -56,7 +56,7 @@ func TestManagerMirrors(t *testing.T) {
 }
 
 // Removing a pod leaves another one of its name alone, in whatever order they
-// came (spec-core 12.23).
+// came.
 func TestManagerRemoveComparesTheUID(t *testing.T) {
 	m := podmanager.NewManager()
 	old, replacement := pod("web 1"), pod("web 2")

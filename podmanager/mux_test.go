@@ -229,8 +229,7 @@ func TestMuxWrongCalls(t *testing.T) {
 }
 
 // kubernetes/kubernetes#15195: readiness is a matter of each source, and of its
-// whole list: neither deltas nor a checkpoint nor another source make it
-// (spec-core 1.9, 11.2).
+// whole list: neither deltas nor a checkpoint nor another source make it.
 func TestKubernetes15195SourcesAreIndependent(t *testing.T) {
 	m := podmanager.NewMux()
 	require.True(t, m.AllSeen(), "no source, nothing to wait for")

@@ -142,7 +142,7 @@ func TestPodConfigSeenAfterHandOver(t *testing.T) {
 }
 
 // Nobody reads, and one source floods: no source waits, nothing is lost, and
-// what is kept is no more than the last word about each pod (spec-core 12.20).
+// what is kept is no more than the last word about each pod.
 func TestPodConfigSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := drive(t)

@@ -86,6 +86,7 @@ func runAgent(o options) error {
 
 // wait is the life of the agent between start and the last line.
 func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan error) error {
+	begun := time.Now()
 	settle := newSettler(a.settleTimeout)
 	check := time.NewTicker(settleCheck)
 	defer check.Stop()
@@ -105,7 +106,8 @@ func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan
 			}
 			return a.stop(ctx, signals, syncloop.ShutdownOptions{})
 		case <-check.C:
-			if !a.untilSettled || !a.house.heard() {
+			heard := a.house.heard() || time.Since(begun) >= a.settleTimeout
+			if !a.untilSettled || !heard {
 				continue
 			}
 			if pods := a.pods(); settle.settled(pods, time.Now()) {

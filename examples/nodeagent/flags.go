@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -39,7 +40,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	fs.Var(o.capacity, "capacity", "what the node can give, as `resource=quantity,…`")
 	fs.StringVar(&o.output, "o", "table", "`table or json`: what to print on stdout")
 	fs.BoolVar(&o.untilSettled, "until-settled", false, "stop all pods, clean up and end once every pod is ready, finished, rejected or hopeless")
-	fs.DurationVar(&o.settleTimeout, "settle-timeout", 30*time.Second, "how long a pod may be not ready before --until-settled gives up on it")
+	fs.DurationVar(&o.settleTimeout, "settle-timeout", 30*time.Second, "how long a pod may be not ready, or a source silent, before --until-settled gives up on it")
 	fs.BoolVar(&o.stopOnTerm, "stop-pods-on-term", false, "stop the pods on SIGTERM too, instead of leaving them to the next agent")
 	fs.Usage = func() {
 		fmt.Fprintln(stderr, "usage: nodeagent [flags]    run pods as local processes")
@@ -71,6 +72,9 @@ func (o *options) check(rest []string) error {
 	}
 	if msgs := validation.IsDNS1123Subdomain(o.nodeName); len(msgs) > 0 {
 		return fmt.Errorf("--node-name %s: %s", o.nodeName, msgs[0])
+	}
+	if u, err := url.Parse(o.manifestURL); o.manifestURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return errors.New("--manifest-url: not an http or https URL")
 	}
 	if o.settleTimeout <= 0 {
 		return fmt.Errorf("--settle-timeout %s: must be more than zero", o.settleTimeout)

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	goruntime "runtime"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,10 +17,9 @@ type capacity v1.ResourceList
 
 func (c capacity) String() string {
 	parts := make([]string, 0, len(c))
-	for _, name := range []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourcePods} {
-		if q, ok := c[name]; ok {
-			parts = append(parts, string(name)+"="+q.String())
-		}
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		q := c[name]
+		parts = append(parts, string(name)+"="+q.String())
 	}
 	return strings.Join(parts, ",")
 }

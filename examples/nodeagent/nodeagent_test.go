@@ -477,10 +477,19 @@ func TestTwoHundredPodsAtOnce(t *testing.T) {
 	}
 }
 
+func TestSilentSourceIsGivenUp(t *testing.T) {
+	y := newYard(t)
+	require.NoError(t, os.Remove(y.manifests))
+	agent := y.start("--until-settled", "--settle-timeout", "1s")
+	require.Equal(t, exitOK, agent.wait())
+	agent.says("SourceFailed", y.manifests, "no such file or folder")
+	require.Contains(t, agent.stdout.String(), "No pods.")
+}
+
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"--no-such-flag"}, {"-o", "yaml"}, {"--capacity", "cpu"}, {"--capacity", "cpu=-1"}, {"--node-ip", "home"},
-		{"--node-name", "No_Name"}, {"--settle-timeout", "0s"}, {"pods"}, {"serve"},
+		{"--node-name", "No_Name"}, {"--settle-timeout", "0s"}, {"--manifest-url", "home"}, {"--manifest-url", "ftp://host/"}, {"pods"}, {"serve"},
 	} {
 		r := start(t, args...)
 		require.Equal(t, exitUsage, r.wait(), args)

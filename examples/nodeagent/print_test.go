@@ -157,7 +157,7 @@ func TestJSONIsOneList(t *testing.T) {
 func TestCapacity(t *testing.T) {
 	c := defaultCapacity()
 	require.NoError(t, c.Set("cpu=4, pods=7"))
-	require.Equal(t, "cpu=4,memory=4Gi,pods=7", c.String())
+	require.Equal(t, "cpu=4,ephemeral-storage=10Gi,memory=4Gi,pods=7", c.String())
 	for _, bad := range []string{"", "cpu", "=1", "cpu=much", "cpu=-1"} {
 		require.Error(t, c.Set(bad), bad)
 	}

@@ -185,7 +185,7 @@ func TestLastKeyCounts(t *testing.T) {
 	require.Equal(t, "web-n", r.Pods[0].Name)
 }
 
-// The kubelet refuses a list for one bad item (spec-core 1.4.6).
+// The kubelet refuses a list for one bad item.
 func TestBadItemOfAListIsRefusedAlone(t *testing.T) {
 	d := Decoder{Source: podmanager.SourceHTTP, NodeName: "n"}
 	r := d.Decode([]byte(podList(
@@ -258,7 +258,7 @@ func TestUID(t *testing.T) {
 }
 
 // The kubelet writes a given UID into the hash's annotation, so that nothing
-// shows that the content changed (spec-core 12.18).
+// shows that the content changed.
 func TestHashOfAPodWithUIDIsOfItsContent(t *testing.T) {
 	hash := func(image string) (string, string) {
 		r := Decoder{NodeName: "n"}.Decode([]byte(strings.Replace(metadata("uid: mine"), "image: i", "image: "+image, 1)), "f")

@@ -75,7 +75,7 @@ func withoutHash(v verdict) verdict {
 
 var differences = []difference{
 	// The kubelet writes a given UID into the hash's annotation, the library
-	// always the hash of the content (spec-core 12.18).
+	// always the hash of the content.
 	{"hash-beside-a-given-uid", func(_ recorded, got Result, want, have verdict) bool {
 		for _, pod := range got.Pods {
 			if string(pod.UID) != pod.Annotations[podmanager.AnnotationHash] {
@@ -84,7 +84,7 @@ var differences = []difference{
 		}
 		return false
 	}},
-	// A list loses its bad items, not its good ones (spec-core 1.4.6).
+	// A list loses its bad items, not its good ones.
 	{"bad-item-of-a-list", func(c recorded, got Result, _, _ verdict) bool {
 		return got.List && len(got.Errors) > 0 && len(c.Want.Pods) == 0 && len(c.Want.Errors) == 1 &&
 			hasKind(got, c.Want.Errors[0].Kind)

@@ -120,8 +120,10 @@ func (r *fileReader) read() podmanager.Report {
 		changed := len(r.files) > 0 || !r.said
 		clear(r.files)
 		return r.report(changed, fmt.Errorf("%s: %w", r.path, ErrMissing))
-	case missing:
+	case missing && len(r.files) > 0:
 		return podmanager.Report{Err: fmt.Errorf("%s: %w; what it held last stays in force", r.path, ErrMissing)}
+	case missing:
+		return podmanager.Report{Err: fmt.Errorf("%s: %w", r.path, ErrMissing)}
 	case err != nil:
 		return podmanager.Report{Err: fmt.Errorf("%s: %w", r.path, plain(err))}
 	}

@@ -31,7 +31,7 @@ const (
 
 // HTTP is the source of static pods at a URL: one Pod or a PodList, as YAML or
 // JSON. A bad item of a list is refused alone. A server that fails is asked
-// again at once, then at growing intervals up to Period.
+// again after a second, then at growing intervals up to Period.
 //
 // Neither headers nor the user and query of the URL get into errors, logs or
 // the identity of pods, for they may hold secrets.

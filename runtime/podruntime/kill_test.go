@@ -77,7 +77,7 @@ func TestPreStopIsPartOfTheGrace(t *testing.T) {
 	}
 }
 
-// Which grace a container gets when a probe or a change kills it (spec 32.7).
+// Which grace a container gets when a probe or a change kills it.
 func TestGraceOfOneContainer(t *testing.T) {
 	ten, thirty := int64(10), int64(30)
 	for _, tc := range []struct {
