@@ -3,5 +3,6 @@
 // and [Events], which keeps what users are told. All behave, and take faults
 // from functions that a test gives them. For a runtime see package runtimetest.
 //
-// Whoever writes a store of their own has [TestStore] check it.
+// Whoever writes a store or a sink of their own has [TestStore] or [TestSink]
+// check it.
 package synclooptest
