@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 func TestHostname(t *testing.T) {
@@ -25,9 +27,9 @@ func TestHostname(t *testing.T) {
 func TestSecurityContext(t *testing.T) {
 	one, two, yes, root := int64(1), int64(2), true, int64(0)
 	pod := &v1.Pod{}
-	require.Equal(t, &v1.SecurityContext{}, securityOf(pod, &v1.Container{}), "never nil")
+	require.Equal(t, &v1.SecurityContext{}, runtime.SecurityContext(pod, &v1.Container{}), "never nil")
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{RunAsUser: &one, RunAsGroup: &one, RunAsNonRoot: &yes}
-	got := securityOf(pod, &v1.Container{SecurityContext: &v1.SecurityContext{RunAsUser: &two, Privileged: &yes}})
+	got := runtime.SecurityContext(pod, &v1.Container{SecurityContext: &v1.SecurityContext{RunAsUser: &two, Privileged: &yes}})
 	require.Equal(t, &v1.SecurityContext{RunAsUser: &two, RunAsGroup: &one, RunAsNonRoot: &yes, Privileged: &yes}, got)
 	require.NoError(t, checkNonRoot(got))
 	got.RunAsUser = &root

@@ -240,7 +240,7 @@ func (p *pass) containerConfig(start runtime.Start, imageRef string) (runtime.Co
 	if err != nil {
 		return runtime.ContainerConfig{}, err
 	}
-	security := securityOf(p.pod, c)
+	security := runtime.SecurityContext(p.pod, c)
 	if err := checkNonRoot(security); err != nil {
 		return runtime.ContainerConfig{}, err
 	}

@@ -7,6 +7,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // ReasonUnsupported is the Reason to reject a pod with that [Check] refuses.
@@ -26,12 +28,11 @@ func Self() Agent { return Agent{UID: os.Geteuid(), GID: os.Getegid()} }
 func Check(pod *v1.Pod, agent Agent) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := checkPod(pod, agent, spec)
-	base := pod.Spec.SecurityContext
 	for i := range pod.Spec.InitContainers {
-		errs = append(errs, checkContainer(&pod.Spec.InitContainers[i], base, agent, spec.Child("initContainers").Index(i))...)
+		errs = append(errs, checkContainer(pod, &pod.Spec.InitContainers[i], agent, spec.Child("initContainers").Index(i))...)
 	}
 	for i := range pod.Spec.Containers {
-		errs = append(errs, checkContainer(&pod.Spec.Containers[i], base, agent, spec.Child("containers").Index(i))...)
+		errs = append(errs, checkContainer(pod, &pod.Spec.Containers[i], agent, spec.Child("containers").Index(i))...)
 	}
 	return errs
 }
@@ -68,7 +69,7 @@ func checkGroups(sc *v1.PodSecurityContext, agent Agent, path *field.Path) field
 	return errs
 }
 
-func checkContainer(c *v1.Container, base *v1.PodSecurityContext, agent Agent, path *field.Path) field.ErrorList {
+func checkContainer(pod *v1.Pod, c *v1.Container, agent Agent, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(c.Command) == 0 {
 		errs = append(errs, field.Required(path.Child("command"), "a local process has no image to take its command from"))
@@ -81,41 +82,7 @@ func checkContainer(c *v1.Container, base *v1.PodSecurityContext, agent Agent, p
 			errs = append(errs, field.Invalid(path.Child("lifecycle", "stopSignal"), *c.Lifecycle.StopSignal, "unknown signal"))
 		}
 	}
-	return append(errs, checkSecurity(overlay(c.SecurityContext, base), agent, path.Child("securityContext"))...)
-}
-
-// overlay lays a container's security context over its pod's, as far as
-// checkSecurity looks at it.
-func overlay(sc *v1.SecurityContext, base *v1.PodSecurityContext) *v1.SecurityContext {
-	out := &v1.SecurityContext{}
-	if sc != nil {
-		*out = *sc
-	}
-	if base == nil {
-		return out
-	}
-	if out.RunAsUser == nil {
-		out.RunAsUser = base.RunAsUser
-	}
-	if out.RunAsGroup == nil {
-		out.RunAsGroup = base.RunAsGroup
-	}
-	if out.RunAsNonRoot == nil {
-		out.RunAsNonRoot = base.RunAsNonRoot
-	}
-	if out.SELinuxOptions == nil {
-		out.SELinuxOptions = base.SELinuxOptions
-	}
-	if out.SeccompProfile == nil {
-		out.SeccompProfile = base.SeccompProfile
-	}
-	if out.AppArmorProfile == nil {
-		out.AppArmorProfile = base.AppArmorProfile
-	}
-	if out.WindowsOptions == nil {
-		out.WindowsOptions = base.WindowsOptions
-	}
-	return out
+	return append(errs, checkSecurity(runtime.SecurityContext(pod, c), agent, path.Child("securityContext"))...)
 }
 
 // checkSecurity checks a container's security context, laid over its pod's.
