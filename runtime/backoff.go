@@ -70,6 +70,7 @@ type backoffEntry struct {
 	key       uint64        // of the spec, see backoffKey
 	wait      time.Duration // of the next start
 	startedAt time.Time     // when the last start was decided
+	endedAt   time.Time     // of the newest instance that was seen to have ended
 	next      int32         // restart count to come, after the highest that was seen
 }
 
@@ -84,10 +85,14 @@ func (b Backoff) Start(pod *v1.Pod, container *v1.Container, status *PodStatus, 
 	end, ended := lastEnd(status, container.Name, nil)
 	switch {
 	case ended && !end.IsZero():
-	case ended, known && newest == nil && HasRestartAllRule(pod):
-		// The runtime does not say when it ended; or its instances were removed
-		// to restart the whole pod. Its last start is what is left to count from.
+	case ended, known && newest == nil && (entry.wait > 0 || HasRestartAllRule(pod)):
+		// The runtime does not say when it ended; or its instances are gone: with
+		// a sandbox before, or to restart the whole pod. What was seen last is
+		// left to count from.
 		end = entry.startedAt
+		if entry.endedAt.After(end) {
+			end = entry.endedAt
+		}
 	default:
 		start.NextWait = entry.wait
 		return start
@@ -143,8 +148,9 @@ func (b Backoff) Observe(pod *v1.Pod, status *PodStatus) Backoff {
 		switch {
 		case !known:
 			b = b.with(c.Name, b.rebuild(c, newest, status))
-		case entry.next < nextRestartCount(newest):
-			entry.next = nextRestartCount(newest)
+		case entry.next < nextRestartCount(newest), newest.FinishedAt.After(entry.endedAt):
+			entry.next = max(entry.next, nextRestartCount(newest))
+			entry.endedAt = newest.FinishedAt
 			b = b.with(c.Name, entry)
 		}
 	}
@@ -152,7 +158,7 @@ func (b Backoff) Observe(pod *v1.Pod, status *PodStatus) Backoff {
 }
 
 func (b Backoff) rebuild(c *v1.Container, newest *ContainerStatus, status *PodStatus) backoffEntry {
-	entry := backoffEntry{key: backoffKey(c), startedAt: newest.StartedAt, next: nextRestartCount(newest)}
+	entry := backoffEntry{key: backoffKey(c), startedAt: newest.StartedAt, next: nextRestartCount(newest), endedAt: newest.FinishedAt}
 	if entry.startedAt.IsZero() {
 		entry.startedAt = newest.CreatedAt
 	}

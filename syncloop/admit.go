@@ -117,6 +117,7 @@ func (l *SyncLoop) awaitName(r *record) {
 	if r.wait != nil && r.wait.reason == reasonNameTaken {
 		return
 	}
+	l.vacate(r.UID)
 	r.wait = &admissionWait{
 		since: time.Now(), reason: reasonNameTaken,
 		message: "another static pod named " + podmanager.FullName(r.pod) + " has not ended",

@@ -12,6 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/syncloop"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
 // What package simtest found, by the seed that found it.
@@ -143,5 +144,47 @@ func TestPodThatComesAgainAfterAnEndThatWasTakenUp(t *testing.T) {
 		sleep(2 * time.Minute)
 		require.True(t, w.observed(p.UID).Running())
 		require.Equal(t, v1.PodRunning, w.phase(p.UID))
+	})
+}
+
+// Seed 2000: a pod that was let in keeps its room also while nothing of it runs.
+func TestRestartLetsNobodyIntoTheRoomOfWhatWillRun(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		old := pod("old", cpu("2"), created(time.Hour))
+		w.sendFrom("api", podmanager.OpAdd, old)
+		w.stop()
+		require.NoError(t, w.fake.FailSandbox(old.UID))
+		room("2", admission.Retry)(&w.config)
+		w.start()
+		next := pod("new", cpu("1"), created(2*time.Hour))
+		w.sendFrom("file", podmanager.OpAdd, next)
+		w.sendFrom("api", podmanager.OpAdd, old)
+		sleep(time.Minute)
+		require.True(t, w.observed(old.UID).Running())
+		require.False(t, w.observed(next.UID).Running())
+		require.Equal(t, 1, w.entered())
+	}, room("2", admission.Retry), func(c *syncloop.Config) { c.Sources = []string{"api", "file"} })
+}
+
+// Seed 1880: a verdict was written down, and what it made of the pod was not. What
+// an earlier agent had said is not said again as if it held.
+func TestRestartSaysNothingUnseenOfAPodThatWasSentenced(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := pod("web", stubborn, grace(30))
+		w.add(p)
+		r, _ := w.store.Record(p.UID)
+		w.stop()
+		r.Verdict = &podstatus.Verdict{Reason: "Evicted"}
+		require.NoError(t, w.store.Commit(t.Context(), syncloop.Batch{Save: []syncloop.Record{r}}))
+		require.NoError(t, w.fake.FailSandbox(p.UID))
+		n := len(w.sink.History(p.UID))
+		w.start()
+		w.add(p)
+		sleep(time.Minute)
+		said := w.sink.History(p.UID)[n:]
+		require.NotEmpty(t, said)
+		for _, u := range said {
+			require.Equal(t, v1.PodFailed, u.Status.Phase)
+		}
 	})
 }

@@ -102,7 +102,7 @@ func (l *SyncLoop) step(r *record, e lifecycle.Event) {
 	var actions []lifecycle.Action
 	r.life, actions = l.rules.Step(r.life, e, time.Now())
 	if r.life.Stage != before.Stage {
-		l.stageChanged(r)
+		l.stageChanged(r, before.Stage)
 	}
 	for _, a := range actions {
 		l.act(r, a)
@@ -140,7 +140,7 @@ func (l *SyncLoop) act(r *record, a lifecycle.Action) {
 }
 
 // stageChanged follows a change of stage.
-func (l *SyncLoop) stageChanged(r *record) {
+func (l *SyncLoop) stageChanged(r *record, from lifecycle.Stage) {
 	stage := r.life.Stage
 	if h := l.cfg.Hooks.PodStage; h != nil && stage != "" {
 		h(r.PodRef, stage)
@@ -150,8 +150,8 @@ func (l *SyncLoop) stageChanged(r *record) {
 	}
 	// Nothing of it runs: what it took is free, and who waits for that may say so.
 	l.release(r)
-	if r.status != nil && stage != "" {
-		l.say(r)
+	if r.status != nil && stage != "" && from != "" {
+		l.say(r) // what an agent before said is not to be said again unseen
 	}
 }
 

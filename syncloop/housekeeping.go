@@ -71,6 +71,7 @@ func (l *SyncLoop) forgetPast() {
 	for uid, past := range l.past {
 		if _, stranger := l.strangers[uid]; !stranger && l.sourceHeard(past.Source) {
 			delete(l.past, uid)
+			l.vacate(uid)
 			l.store.remove(uid)
 		}
 	}

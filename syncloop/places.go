@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
 // What ran before this agent came keeps its place: its name, and what it takes of
@@ -39,23 +40,20 @@ func (l *SyncLoop) takes(pod *v1.Pod) *Takes {
 	}
 }
 
-// reservePlaces keeps the places of pods that run, and of which the store knows
-// although no source has named them yet: a manifest that changed while the agent
-// was away gives a pod of the same name and another UID, and a source may be slow.
+// reservePlaces keeps the places of pods of which the store knows, although no
+// source has named them yet: a manifest that changed while the agent was away gives
+// a pod of the same name and another UID, and a source may be slow.
 func (l *SyncLoop) reservePlaces() {
-	for _, uid := range slices.Sorted(maps.Keys(l.strangers)) {
-		p, past := l.strangers[uid], l.past[uid]
-		if past == nil || !p.Running {
-			continue
+	for _, uid := range slices.Sorted(maps.Keys(l.past)) {
+		past, running := l.past[uid], l.strangers[uid].Running
+		if running && past.Source != podmanager.SourceAPI {
+			l.names.Acquire(past.Name+"_"+past.Namespace, uid)
 		}
-		if past.Source != podmanager.SourceAPI {
-			l.names.Acquire(p.Name+"_"+p.Namespace, uid)
-		}
-		if l.cfg.Admission == nil || past.Takes == nil {
+		if l.cfg.Admission == nil || past.Takes == nil || !running && past.ended() {
 			continue
 		}
 		like := &v1.Pod{}
-		like.UID, like.Namespace, like.Name = uid, p.Namespace, p.Name
+		like.UID, like.Namespace, like.Name = uid, past.Namespace, past.Name
 		like.Spec.Containers = []v1.Container{{
 			Resources: v1.ResourceRequirements{Requests: past.Takes.Requests}, Ports: past.Takes.HostPorts,
 		}}
@@ -63,20 +61,30 @@ func (l *SyncLoop) reservePlaces() {
 	}
 }
 
-// keepPlaces keeps the places of those among the pods that run, before the others
-// are let in.
+// keepPlaces keeps the places of those among the pods that run, or were let in
+// before, before the others are let in.
 func (l *SyncLoop) keepPlaces(pods []*v1.Pod) {
 	for _, pod := range pods {
-		if pod == nil || !l.strangers[pod.UID].Running || podmanager.IsMirror(pod) {
+		if pod == nil || podmanager.IsMirror(pod) {
 			continue
 		}
-		if isStatic(pod) {
+		listed, past := l.strangers[pod.UID], l.past[pod.UID]
+		if listed.Running && isStatic(pod) {
 			l.names.Acquire(podmanager.FullName(pod), pod.UID)
 		}
-		if l.cfg.Admission != nil {
+		ended := podstatus.Terminal(pod.Status.Phase) || past != nil && past.ended()
+		stays := l.cfg.Readmit == ReadmitKeep && !ended && (listed.UID != "" || past != nil && past.Admitted)
+		if l.cfg.Admission != nil && (listed.Running || stays) {
 			l.occupy(pod)
 		}
 	}
+}
+
+// ended tells whether a pod of which nothing runs takes nothing any more, or never
+// did.
+func (r *Record) ended() bool {
+	return !r.Admitted || r.Verdict != nil || !r.TerminatingSince.IsZero() ||
+		r.Status != nil && podstatus.Terminal(r.Status.Phase)
 }
 
 // occupy enters a pod in the ledger without asking anybody, in the place of what
@@ -95,7 +103,7 @@ func (l *SyncLoop) occupies(uid types.UID) bool {
 	return l.cfg.Admission != nil && l.cfg.Admission.Ledger.Has(uid)
 }
 
-// vacate frees the place of a pod that only the runtime knew, and that is gone.
+// vacate frees the place of a pod that no source named, and that is gone.
 func (l *SyncLoop) vacate(uid types.UID) {
 	if l.occupies(uid) {
 		l.cfg.Admission.Ledger.Remove(uid)

@@ -140,7 +140,9 @@ func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
 	for _, uid := range news.gone {
 		if _, stranger := l.strangers[uid]; stranger {
 			delete(l.strangers, uid)
-			l.vacate(uid)
+			if past := l.past[uid]; past == nil || past.ended() {
+				l.vacate(uid)
+			}
 		}
 		if r := l.pods[uid]; r != nil {
 			r.listed = runtime.ListedPod{}
