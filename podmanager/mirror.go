@@ -11,10 +11,13 @@ import (
 )
 
 // MirrorClient makes and deletes mirror pods in the API. A host that has none
-// gives none. It is safe for concurrent use.
+// gives none. It is safe for concurrent use, and a call returns soon after its
+// context ends. Package podmanagertest has the rules of a client as a test.
 type MirrorClient interface {
 	// CreateMirror creates the pod as it is given; it is read-only. That there
-	// is a pod of this name already is an error.
+	// is a mirror of this name already, with the same AnnotationMirror, is no
+	// error: it was made a moment ago, and its source has not shown it yet.
+	// Another pod of this name is one, and stays.
 	CreateMirror(ctx context.Context, mirror *v1.Pod) error
 	// DeleteMirror deletes the mirror at once, without a grace period. With a UID
 	// it deletes only the pod of that UID; an empty UID deletes any. That there

@@ -88,12 +88,21 @@ func TestReconcileMirror(t *testing.T) {
 	require.NotEqual(t, first.UID, second.UID)
 	require.Equal(t, "2", second.Annotations[podmanager.AnnotationMirror])
 
-	require.ErrorContains(t, podmanager.ReconcileMirror(ctx, api, static("2"), nil, node()), "create mirror pod web_default: ")
+	require.ErrorContains(t, podmanager.ReconcileMirror(ctx, api, static("3"), nil, node()), "create mirror pod web_default: ")
 	down := errors.New("down")
 	api.Fail(down)
 	err := podmanager.ReconcileMirror(ctx, api, static("3"), second, node())
 	require.ErrorIs(t, err, down)
 	require.ErrorContains(t, err, "delete mirror pod web_default(mirror-2): ")
+}
+
+// A mirror that was made and is not yet seen is no fault, and is not made again.
+func TestMirrorThatIsNotSeenYet(t *testing.T) {
+	api := &podmanagertest.MirrorClient{}
+	require.NoError(t, podmanager.ReconcileMirror(t.Context(), api, static("1"), nil, node()))
+	made := api.Mirror("web_default")
+	require.NoError(t, podmanager.ReconcileMirror(t.Context(), api, static("1"), nil, node()))
+	require.Same(t, made, api.Mirror("web_default"))
 }
 
 // kubernetes/kubernetes#79147: what is known of a mirror may be out of date, so a

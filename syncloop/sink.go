@@ -11,9 +11,10 @@ import (
 // Updates of one pod come one after another, the newest last; those between may
 // be left out. Updates of different pods come concurrently. An error means that
 // the update did not arrive: the pod's newest one is tried again, with back-off.
-// One that arrived although its call failed comes again, with its version. A sink that is slow or down never holds up the loop. A call returns soon after
-// its context ends, for Run waits for it. Package synclooptest has the rules of a
-// sink as a test.
+// One that arrived although its call failed comes again, with its version. A
+// sink that is slow or down never holds up the loop. A call returns soon after
+// its context ends, for Run waits for it. Package synclooptest has the rules of
+// a sink as a test.
 type StatusSink interface {
 	SetStatus(ctx context.Context, u StatusUpdate) error
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // MirrorClient is an API that holds mirror pods, in memory. It gives each a new
-// UID, refuses a second one of the same name, and deletes at once.
+// UID, refuses another one of the same name, and deletes at once.
 //
 // It does not validate, and knows no pods but mirrors.
 type MirrorClient struct {
@@ -49,7 +49,7 @@ func (c *MirrorClient) Len() int {
 	return len(c.mirrors)
 }
 
-// CreateMirror creates the mirror under a new UID.
+// CreateMirror creates the mirror under a new UID, unless it is there already.
 func (c *MirrorClient) CreateMirror(ctx context.Context, mirror *v1.Pod) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,7 +57,10 @@ func (c *MirrorClient) CreateMirror(ctx context.Context, mirror *v1.Pod) error {
 		return err
 	}
 	name := podmanager.FullName(mirror)
-	if c.mirrors[name] != nil {
+	if there := c.mirrors[name]; there != nil {
+		if podmanager.IsMirror(there) && there.Annotations[podmanager.AnnotationMirror] == mirror.Annotations[podmanager.AnnotationMirror] {
+			return nil
+		}
 		return apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, mirror.Name)
 	}
 	if c.mirrors == nil {

@@ -10,20 +10,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/podmanager/podmanagertest"
 )
 
-// The fake API gives UIDs, refuses a second mirror of a name, and deletes by UID
+// The fake API gives UIDs, refuses another mirror of a name, and deletes by UID
 // where one is given.
 func TestMirrorClient(t *testing.T) {
 	ctx := t.Context()
 	feed := podmanagertest.NewSource()
 	api := &podmanagertest.MirrorClient{Feed: feed}
-	mirror := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	mirror := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "web", Annotations: map[string]string{podmanager.AnnotationMirror: "1"},
+	}}
+	another := mirror.DeepCopy()
+	another.Annotations[podmanager.AnnotationMirror] = "2"
 
 	require.NoError(t, api.CreateMirror(ctx, mirror))
 	require.Empty(t, mirror.UID, "the pod that was given is read-only")
-	require.True(t, apierrors.IsAlreadyExists(api.CreateMirror(ctx, mirror)))
+	require.True(t, apierrors.IsAlreadyExists(api.CreateMirror(ctx, another)))
+	require.NoError(t, api.CreateMirror(ctx, mirror))
 	stored := api.Mirror("web_default")
 	require.NotEmpty(t, stored.UID)
 	require.Len(t, feed.Pods(), 1)

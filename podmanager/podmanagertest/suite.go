@@ -46,7 +46,7 @@ type SourceSuite struct {
 	Timeout time.Duration
 }
 
-// Violation is a rule that a source broke.
+// Violation is a rule that a source or a client broke.
 type Violation struct {
 	Rule string // its name
 	Text string // what it demands
