@@ -2,8 +2,12 @@ package podmanager
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,15 +52,34 @@ func PlanMirror(pod, mirror *v1.Pod) MirrorPlan {
 }
 
 // IsMirrorOf tells whether a mirror shows this version of a static pod: equal
-// name, namespace and content hash.
+// name, namespace and content hash. The hash of a pod without AnnotationHash is
+// that of its labels, its annotations but the node's own, and its spec.
 func IsMirrorOf(mirror, pod *v1.Pod) bool {
 	hash, ok := mirror.Annotations[AnnotationMirror]
-	return ok && FullName(mirror) == FullName(pod) && hash == pod.Annotations[AnnotationHash]
+	return ok && FullName(mirror) == FullName(pod) && hash == mirrorHash(pod)
+}
+
+// mirrorHash is what the mirror of this version of a static pod has as its hash.
+func mirrorHash(pod *v1.Pod) string {
+	if hash := pod.Annotations[AnnotationHash]; hash != "" {
+		return hash
+	}
+	content := v1.Pod{Spec: pod.Spec}
+	content.Labels = pod.Labels
+	content.Annotations = maps.Clone(pod.Annotations)
+	maps.DeleteFunc(content.Annotations, func(key, _ string) bool { return isLocal(key) })
+	text, err := json.Marshal(&content)
+	if err != nil {
+		return "" // no pod that JSON can hold fails
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
 
 // NewMirror returns the mirror of a static pod: a copy with the hash in the
-// annotation kubernetes.io/config.mirror, owned by the node. The node must have
-// a UID. The API gives the mirror a UID of its own, so it has none here.
+// annotation kubernetes.io/config.mirror, see [IsMirrorOf], owned by the node.
+// The node must have a UID. The API gives the mirror a UID of its own, so it has
+// none here.
 func NewMirror(pod *v1.Pod, node *v1.Node) (*v1.Pod, error) {
 	if node == nil {
 		return nil, fmt.Errorf("mirror of pod %s: the node is not known", FullName(pod))
@@ -64,7 +87,7 @@ func NewMirror(pod *v1.Pod, node *v1.Node) (*v1.Pod, error) {
 	if node.UID == "" {
 		return nil, fmt.Errorf("mirror of pod %s: node %s has no UID", FullName(pod), node.Name)
 	}
-	mirror := annotated(pod, map[string]string{AnnotationMirror: pod.Annotations[AnnotationHash]})
+	mirror := annotated(pod, map[string]string{AnnotationMirror: mirrorHash(pod)})
 	mirror.UID = ""
 	controller := true
 	mirror.OwnerReferences = []metav1.OwnerReference{{

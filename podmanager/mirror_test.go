@@ -96,6 +96,38 @@ func TestReconcileMirror(t *testing.T) {
 	require.ErrorContains(t, err, "delete mirror pod web_default(mirror-2): ")
 }
 
+// A static pod of a source that gives no hash has a mirror too, which is replaced
+// with each new version, and only then.
+func TestMirrorOfAPodWithoutAHash(t *testing.T) {
+	version := func(changes ...func(*v1.Pod)) *v1.Pod {
+		return pod("web", append(changes, annotation(podmanager.AnnotationSource, "channel"))...)
+	}
+	for name, c := range map[string]struct {
+		pod      *v1.Pod
+		replaced bool
+	}{
+		"nothing new":          {version(), false},
+		"seen at another time": {version(annotation(podmanager.AnnotationSeen, "later")), false},
+		"another status":       {version(func(p *v1.Pod) { p.Status.Phase = v1.PodRunning }), false},
+		"another version":      {version(func(p *v1.Pod) { p.ResourceVersion = "2" }), false},
+		"another image":        {version(func(p *v1.Pod) { p.Spec.Containers = []v1.Container{{Name: "a", Image: "b:2"}} }), true},
+		"another label":        {version(func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }), true},
+		"another annotation":   {version(annotation("example.com/a", "b")), true},
+		"a hash from now on":   {version(annotation(podmanager.AnnotationHash, "1")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			api := &podmanagertest.MirrorClient{}
+			require.NoError(t, podmanager.ReconcileMirror(t.Context(), api, version(), nil, node()))
+			before := api.Mirror("web_default")
+			require.Len(t, before.Annotations[podmanager.AnnotationMirror], 32)
+			require.NoError(t, podmanager.ReconcileMirror(t.Context(), api, c.pod, before, node()))
+			after := api.Mirror("web_default")
+			require.Equal(t, c.replaced, before != after)
+			require.True(t, podmanager.IsMirrorOf(after, c.pod))
+		})
+	}
+}
+
 // A mirror that was made and is not yet seen is no fault, and is not made again.
 func TestMirrorThatIsNotSeenYet(t *testing.T) {
 	api := &podmanagertest.MirrorClient{}

@@ -47,8 +47,7 @@ const (
 	// AnnotationSeen is when the pod was first seen.
 	AnnotationSeen = "kubernetes.io/config.seen"
 	// AnnotationHash is the hash of a static pod's content, as package manifest
-	// sets it. A source of one's own whose pods shall have mirrors sets it too,
-	// another one with each change: without it a mirror stays as it was made.
+	// sets it. A source of one's own sets another one with each change, or none.
 	AnnotationHash = "kubernetes.io/config.hash"
 )
 
