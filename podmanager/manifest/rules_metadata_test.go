@@ -21,7 +21,8 @@ func TestRulesMetadata(t *testing.T) {
 		{metadata(`generation: -1`), refused("metadata.generation" + invalid)},
 		{metadata(`finalizers: [mine]`), refused("metadata.finalizers[0]" + invalid)},
 		{metadata(`finalizers: [a.b/c, foregroundDeletion, kubernetes]`), nil},
-		{metadata(`ownerReferences: [{apiVersion: v1, kind: Node, name: m}]`), refused("metadata.ownerReferences.uid" + invalid)},
+		{metadata(`ownerReferences: [{apiVersion: v1, kind: Node, name: m1, uid: u1, controller: true}, {apiVersion: v1, kind: Node, name: m2, uid: u2, controller: true}]`),
+			refused("metadata.ownerReferences" + invalid)},
 
 		// A UID names a folder.
 		{metadata(`uid: 1234-abcd_E.f`), nil},

@@ -62,7 +62,7 @@ func (v *visit) write(pods ...string) error {
 		}
 		return nil
 	case <-limit.C:
-		return fmt.Errorf("Write has not returned after %s", v.timeout)
+		return fmt.Errorf("the world's Write has not returned after %s", v.timeout)
 	}
 }
 

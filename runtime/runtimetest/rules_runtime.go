@@ -68,14 +68,15 @@ func runtimeReopen(c *runtimeCase) error {
 	if err != nil {
 		return err
 	}
-	dead, deadBefore, err := c.server()
+	dead, _, err := c.server()
 	if err != nil {
 		return err
 	}
 	if err := c.KillPod(c.ctx, killRequest(dead, shortGrace)); err != nil {
 		return err
 	}
-	if deadBefore, err = c.PodStatus(c.ctx, dead.UID); err != nil {
+	deadBefore, err := c.PodStatus(c.ctx, dead.UID)
+	if err != nil {
 		return err
 	}
 	if c.Runtime, err = c.Reopen(c.ctx); err != nil {
