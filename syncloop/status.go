@@ -20,12 +20,13 @@ func (l *SyncLoop) setStatus(r *record, status *v1.PodStatus) {
 	}
 	l.schedule(r)
 	l.say(r)
-	l.publish(r)
 }
 
 // say sends the pod's newest status, and what goes with it, to the store and on
-// to the sink, as a word of its own.
+// to the sink, as a word of its own. Pod and Pods show it first, so that whoever
+// hears of it from the sink finds it there.
 func (l *SyncLoop) say(r *record) {
+	l.publish(r)
 	l.version++
 	r.said, r.version = true, l.version
 	u := StatusUpdate{
