@@ -108,12 +108,14 @@ func NewPodConfig(config Config) (*PodConfig, error) {
 }
 
 // Updates returns the changes. Each list of pods and each pod is read-only. The
-// channel is closed when Run ends.
+// channel is closed when Run ends. It holds nothing: what is not read yet is not
+// [PodConfig.Seen] either.
 func (c *PodConfig) Updates() <-chan Update { return c.updates }
 
 // Seen tells whether the source has been heard: its first whole list has been
 // handed out. From then on a pod that it does not name is one that it does not
-// want.
+// want. A source that has spoken is not seen before the reader of Updates took
+// its first list.
 func (c *PodConfig) Seen(source string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

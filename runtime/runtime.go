@@ -37,7 +37,10 @@ type Runtime interface {
 	// spec, and says what it did and when it wants to be called again. It is
 	// called again after every change; a pass with nothing to do costs no
 	// action. The error, if any, concerns the pod as a whole; what befell one
-	// container is in the result, which is valid beside an error too.
+	// container is in the result, which is valid beside an error too. The sync
+	// loop sends users no event of an error: it is the LastError of the loop's
+	// view of the pod, and goes to its Hooks.PodWork and its log. An event is for
+	// the Runtime to send.
 	SyncPod(ctx context.Context, req SyncRequest) (SyncResult, error)
 
 	// KillPod stops all containers and sandboxes of the pod and returns nil

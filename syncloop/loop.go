@@ -23,6 +23,10 @@ import (
 // One goroutine owns all state and deals with one event at a time. What may take
 // long happens in workers, goroutines that live as long as their pod is busy;
 // what they find out comes back as an event.
+//
+// A phase never leaves Succeeded or Failed, also over a restart of the agent with
+// a [Store]. There is one exception: pods that Shutdown stopped start again with
+// the next agent, for nothing of the stop is remembered.
 type SyncLoop struct {
 	cfg     Config
 	manager *podmanager.Manager
