@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,7 +39,8 @@ func (l *SyncLoop) HandlePodCleanups(context.Context) {
 
 // killStrangers takes pods that only the runtime knows to their end.
 func (l *SyncLoop) killStrangers(now time.Time) {
-	for uid, p := range l.strangers {
+	for _, uid := range slices.Sorted(maps.Keys(l.strangers)) {
+		p := l.strangers[uid]
 		if l.pods[uid] != nil {
 			delete(l.strangers, uid)
 			continue

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -112,6 +114,7 @@ func (l *SyncLoop) relist(ctx context.Context) error {
 			news.gone = append(news.gone, uid)
 		}
 	}
+	slices.Sort(news.gone) // so that a replay is exact
 	l.relister.known, news.all = known, known
 	l.inbox.post(func() { l.takeListing(ctx, news) })
 	l.relisted(len(pods), len(news.changed)+len(news.gone), began, nil)
@@ -172,7 +175,7 @@ func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
 // after the list before this one was read: those that it lacks were lost between
 // the two, and no difference of lists shows that.
 func (l *SyncLoop) checkUnlisted(news listing) {
-	for uid := range l.unlisted {
+	for _, uid := range slices.Sorted(maps.Keys(l.unlisted)) {
 		r := l.pods[uid]
 		if r != nil && (news.moment <= r.read || news.moment <= r.done) {
 			continue

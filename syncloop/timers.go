@@ -1,6 +1,7 @@
 package syncloop
 
 import (
+	"cmp"
 	"container/heap"
 	"time"
 )
@@ -8,12 +9,12 @@ import (
 // timers is the one heap of times that something is to be done at. It wakes
 // nobody by itself: whoever owns it asks for the next time, and takes what is
 // due. Setting and clearing cost O(log n).
-type timers[K comparable] struct {
+type timers[K cmp.Ordered] struct {
 	items timerHeap[K]
 	index map[K]*timerItem[K]
 }
 
-type timerItem[K comparable] struct {
+type timerItem[K cmp.Ordered] struct {
 	key K
 	at  time.Time
 	pos int
@@ -58,10 +59,13 @@ func (t *timers[K]) take(now time.Time) (key K, ok bool) {
 	return item.key, true
 }
 
-type timerHeap[K comparable] []*timerItem[K]
+type timerHeap[K cmp.Ordered] []*timerItem[K]
 
-func (h timerHeap[K]) Len() int           { return len(h) }
-func (h timerHeap[K]) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h timerHeap[K]) Len() int { return len(h) }
+func (h timerHeap[K]) Less(i, j int) bool {
+	// Of one time the lesser key comes first, so that a replay is exact.
+	return cmp.Or(h[i].at.Compare(h[j].at), cmp.Compare(h[i].key, h[j].key)) < 0
+}
 func (h timerHeap[K]) Swap(i, j int) {
 	h[i], h[j] = h[j], h[i]
 	h[i].pos, h[j].pos = i, j

@@ -95,7 +95,9 @@ func (c *fakeContainer) advanceStop(now time.Time, turn bool, f fire) {
 		c.end(now, exitKilled, reasonError)
 		return
 	}
-	if turn {
+	// One whose deadline comes with its turn is killed, so that it does not depend
+	// on which of two timers goes off first.
+	if turn && (c.killAt.IsZero() || now.Before(c.stopBy)) {
 		c.term(now, f)
 	}
 	c.killBy(now, c.stopBy, f)
