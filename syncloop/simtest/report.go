@@ -1,0 +1,149 @@
+package simtest
+
+import (
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Stats is what a run was made of.
+type Stats struct {
+	// Steps is how many turns were given, Events what the world did by its
+	// plan, and Faults how many of these were faults.
+	Steps, Events, Faults int
+	// Simulated is the time that the node lived.
+	Simulated time.Duration
+}
+
+func (s *Stats) add(o Stats) {
+	s.Steps += o.Steps
+	s.Events += o.Events
+	s.Faults += o.Faults
+	s.Simulated += o.Simulated
+}
+
+// trace is what happened, step by step. A nil trace keeps nothing.
+type trace struct {
+	lines []string
+}
+
+func (t *trace) step(at time.Duration, words ...string) {
+	if t == nil {
+		return
+	}
+	text := ""
+	for _, word := range words {
+		if word != "" {
+			text += " " + word
+		}
+	}
+	t.lines = append(t.lines, fmt.Sprintf("%14s%s", at.Round(time.Microsecond), text))
+}
+
+// note adds what followed from the last step.
+func (t *trace) note(format string, args ...any) {
+	if t != nil {
+		t.lines = append(t.lines, strings.Repeat(" ", 20)+"→ "+fmt.Sprintf(format, args...))
+	}
+}
+
+// sum is a short form of the trace.
+func (t *trace) sum() uint64 {
+	h := fnv.New64a()
+	for _, line := range t.lines {
+		_, _ = h.Write([]byte(line))
+		_, _ = h.Write([]byte{'\n'})
+	}
+	return h.Sum64()
+}
+
+// Failure is a seed that broke a promise, with the shortest plan found that still
+// breaks the same one.
+type Failure struct {
+	Seed      uint64
+	Violation Violation
+	// Events are what the world did; Left is how many more of the plan did not
+	// matter.
+	Events []string
+	Left   int
+	// Trace has each step, and what followed from it.
+	Trace []string
+}
+
+// maxTrace is how many steps of a trace are printed.
+const maxTrace = 400
+
+// String tells all that is known.
+func (f *Failure) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d breaks %s\n  %s\n  after %s of node time\n", f.Seed, f.Violation.Invariant, f.Violation.Text, f.Violation.At)
+	fmt.Fprintf(&b, "events that matter (%d others left out):\n", f.Left)
+	for _, e := range f.Events {
+		fmt.Fprintf(&b, "  %s\n", e)
+	}
+	fmt.Fprintf(&b, "steps:\n")
+	skip := max(0, len(f.Trace)-maxTrace)
+	if skip > 0 {
+		fmt.Fprintf(&b, "  (%d before these)\n", skip)
+	}
+	for _, line := range f.Trace[skip:] {
+		fmt.Fprintf(&b, "  %s\n", line)
+	}
+	fmt.Fprintf(&b, "again: go test ./syncloop/simtest -run TestSeeds -from %d -seeds 1\n", f.Seed)
+	return b.String()
+}
+
+// runs is how a number of runs gets on.
+type runs struct {
+	mu          sync.Mutex
+	began, told time.Time
+	next, end   uint64
+	done        uint64
+	failed      int
+	total       Stats
+}
+
+// maxFailures is after how many failures no further seed is begun.
+const maxFailures = 3
+
+// take gives the next seed.
+func (r *runs) take() (seed uint64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next >= r.end || r.failed >= maxFailures {
+		return 0, false
+	}
+	r.next++
+	return r.next - 1, true
+}
+
+// add adds one run. Now and then it returns what is to be told.
+func (r *runs) add(s Stats, failed bool) string {
+	r.mu.Lock()
+	r.total.add(s)
+	r.done++
+	if failed {
+		r.failed++
+	}
+	tell := time.Since(r.told) > 5*time.Second
+	if tell {
+		r.told = time.Now()
+	}
+	r.mu.Unlock()
+	if !tell {
+		return ""
+	}
+	return r.progress()
+}
+
+func (r *runs) progress() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	took := time.Since(r.began)
+	rate := func(n int) float64 { return float64(n) / max(took.Seconds(), 1e-9) }
+	return fmt.Sprintf("%d seeds, next is %d: %d steps (%.0f/s), %d faults (%.0f/s), %.1f days of node time, %d failures, in %s",
+		r.done, r.next, r.total.Steps, rate(r.total.Steps), r.total.Faults, rate(r.total.Faults),
+		r.total.Simulated.Hours()/24, r.failed, took.Round(time.Millisecond))
+}

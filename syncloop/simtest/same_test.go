@@ -1,0 +1,40 @@
+package simtest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Two runs of a seed are the same run, step by step, whatever Go's scheduler does.
+func TestSameSeedSameRun(t *testing.T) {
+	cfg := Config{}.withDefaults()
+	for seed := uint64(1); seed <= 15; seed++ {
+		var traces [2]trace
+		for i := range traces {
+			liveThrough(t, cfg, newPlan(seed, cfg.Events), &traces[i])
+		}
+		require.NotEmpty(t, traces[0].lines)
+		require.Equal(t, traces[0].lines, traces[1].lines)
+	}
+}
+
+// A plan from which events are left out is still a plan: no event needs another.
+func TestAnyPartOfAPlanIsAPlan(t *testing.T) {
+	cfg := Config{}.withDefaults()
+	for seed := uint64(1); seed <= 10; seed++ {
+		whole := newPlan(seed, cfg.Events)
+		for part := range uint64(3) {
+			p := *whole
+			p.events = nil
+			d := newDraw(seed, 100+part)
+			for _, e := range whole.events {
+				if d.chance(50) {
+					p.events = append(p.events, e)
+				}
+			}
+			broken, _ := liveThrough(t, cfg, &p, nil)
+			require.Nil(t, broken)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package simtest_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/syncloop/simtest"
+)
+
+var (
+	from  = flag.Uint64("from", 1, "the first seed of TestSeeds")
+	seeds = flag.Uint64("seeds", 0, "how many seeds TestSeeds takes; 0 takes 1000, and 50 with the race detector")
+	full  = flag.Bool("full", false, "TestSeeds prints whole traces of failures")
+)
+
+// The node, its faults and the promises: see the package comment. For more:
+//
+//	go test ./syncloop/simtest -run TestSeeds -v -timeout 0 -from 1 -seeds 100000
+func TestSeeds(t *testing.T) {
+	if *full {
+		failure, _ := simtest.Check(t, simtest.Config{}, *from)
+		if failure != nil {
+			t.Error(failure.String() + strings.Join(failure.Trace, "\n"))
+		}
+		return
+	}
+	n := *seeds
+	if n == 0 {
+		n = 1000
+		if raceEnabled {
+			n = 50
+		}
+	}
+	total := simtest.Run(t, simtest.Config{}, *from, n)
+	require.Positive(t, total.Simulated)
+}
+
+// Seeds that found something, by what they found. Package syncloop has a test of
+// its own for each, in found_test.go; the seeds lead there as long as plans are
+// drawn as they were.
+func TestSeedsThatFoundSomething(t *testing.T) {
+	for name, seed := range map[string]uint64{
+		"a finished pod that is deleted is answered":             69,
+		"a pod without sandbox keeps its room over a restart":    2000,
+		"a record that is behind undoes no end":                  304,
+		"a sentence is not followed by an older word":            1880,
+		"a verdict on a deadline is a reason to stop":            180,
+		"back-off outlives the sandbox":                          2050,
+		"readiness of sidecars":                                  2,
+		"restart counts survive a record that is behind":         539,
+		"the ledger holds what runs from the first list on":      159,
+		"the ledger holds what runs, of one list too":            279,
+		"the remains of an end that was taken up are removed":    778,
+		"the successor waits for a pod whose stop an agent left": 324,
+		"what is lost, of a pod that never restarts":             264,
+	} {
+		t.Run(name, func(t *testing.T) {
+			failure, _ := simtest.Check(t, simtest.Config{}, seed)
+			if failure != nil {
+				t.Error(failure.String())
+			}
+		})
+	}
+}
