@@ -11,7 +11,7 @@
 //	        SyncLoop
 //	          │
 //	          ▼
-//	        invariants after each step; convergence after    (invariant_*.go,
+//	        invariants after each step; convergence after    (invariants.go,
 //	        the last fault                                    converge.go)
 //	          │ broken
 //	          ▼

@@ -75,6 +75,21 @@ type Failure struct {
 // maxTrace is how many steps of a trace are printed.
 const maxTrace = 400
 
+// withoutRepeats leaves out steps that are as the one before, but for their time.
+func withoutRepeats(trace []string) (lines []string) {
+	what := func(line string) string {
+		_, text, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
+		return text
+	}
+	for i, line := range trace {
+		if i > 0 && i < len(trace)-1 && what(trace[i-1]) == what(line) && what(trace[i+1]) == what(line) {
+			continue
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
 // String tells all that is known.
 func (f *Failure) String() string {
 	var b strings.Builder
@@ -84,11 +99,12 @@ func (f *Failure) String() string {
 		fmt.Fprintf(&b, "  %s\n", e)
 	}
 	fmt.Fprintf(&b, "steps:\n")
-	skip := max(0, len(f.Trace)-maxTrace)
+	lines := withoutRepeats(f.Trace)
+	skip := max(0, len(lines)-maxTrace)
 	if skip > 0 {
 		fmt.Fprintf(&b, "  (%d before these)\n", skip)
 	}
-	for _, line := range f.Trace[skip:] {
+	for _, line := range lines[skip:] {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
 	fmt.Fprintf(&b, "again: go test ./syncloop/simtest -run TestSeeds -from %d -seeds 1\n", f.Seed)
