@@ -83,18 +83,24 @@ func Jitter(d time.Duration, uid types.UID, try uint64) time.Duration {
 	return d + d/2/steps*part
 }
 
-// resync is when a pod is synced again after a sync that went well.
+// resync is when a pod is synced again after a sync that went well. Pods for
+// which nothing else is due meet on whole seconds, so that an idle node of many
+// pods wakes up once a second and not for each of them.
 func (r Rules) resync(s State, e Done, now time.Time) time.Time {
-	wait := Jitter(r.Resync, s.UID, s.Seq)
-	if !e.RetryAt.IsZero() {
-		// One that lies in the past must not drive the agent in circles.
-		if until := e.RetryAt.Sub(now); until <= 0 {
-			wait = r.Transient
-		} else {
-			wait = min(wait, until)
-		}
+	due := now.Add(Jitter(r.Resync, s.UID, s.Seq))
+	due = due.Add(time.Second - time.Duration(due.Nanosecond()))
+	if e.RetryAt.IsZero() {
+		return due
 	}
-	return now.Add(wait)
+	// One that lies in the past must not drive the agent in circles.
+	until := e.RetryAt.Sub(now)
+	if until <= 0 {
+		until = r.Transient
+	}
+	if soon := now.Add(until); soon.Before(due) {
+		return soon
+	}
+	return due
 }
 
 // retry is when failed work is tried again.
