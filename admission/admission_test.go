@@ -238,12 +238,22 @@ func TestCheckThatGivesNoAnswerIsTriedAgain(t *testing.T) {
 }
 
 // Pods of a simulation that nobody gave UIDs must not pass for one pod.
-func TestPodWithoutUIDIsAnError(t *testing.T) {
+func TestPodWithoutUIDIsKnownByItsName(t *testing.T) {
 	chain := newChain(newNode(resources("pods", "10")))
+	a, b := newPod("", nil), newPod("", nil)
+	a.Name, b.Name = "a", "b"
+	for _, pod := range []*v1.Pod{a, b} {
+		d, err := chain.Admit(t.Context(), pod)
+		require.NoError(t, err)
+		require.Equal(t, admission.Admit, d.Outcome)
+	}
+	require.Equal(t, 2, chain.Ledger.Pods())
+	require.ErrorIs(t, chain.Ledger.Add(b), admission.ErrEntered)
+	require.True(t, chain.Ledger.RemovePod(a))
+
 	_, err := chain.Admit(t.Context(), newPod("", nil))
-	require.ErrorContains(t, err, "no UID")
-	require.ErrorContains(t, chain.Ledger.Add(newPod("", nil)), "no UID")
-	require.Zero(t, chain.Ledger.Pods())
+	require.ErrorContains(t, err, "neither UID nor name")
+	require.ErrorContains(t, chain.Ledger.Add(newPod("", nil)), "neither UID nor name")
 }
 
 func TestUnreadableNodeIsTriedAgain(t *testing.T) {

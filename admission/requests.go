@@ -113,3 +113,38 @@ func (r Requests) scalarNames() []v1.ResourceName {
 	slices.Sort(names)
 	return names
 }
+
+// isDeviceClass tells whether a resource stands for a device class, which a
+// resource claim satisfies.
+func isDeviceClass(name v1.ResourceName) bool {
+	return strings.HasPrefix(string(name), "deviceclass.resource.kubernetes.io/")
+}
+
+// Of is the amount of one resource: cpu in millicores, one pod for "pods", zero
+// for what is not counted.
+func (r Requests) Of(name v1.ResourceName) int64 {
+	switch name {
+	case v1.ResourceCPU:
+		return r.MilliCPU
+	case v1.ResourceMemory:
+		return r.Memory
+	case v1.ResourceEphemeralStorage:
+		return r.EphemeralStorage
+	case v1.ResourcePods:
+		return 1
+	default:
+		return r.Scalar[name]
+	}
+}
+
+// amountOf is the amount of one resource in a list.
+func amountOf(list v1.ResourceList, name v1.ResourceName) int64 {
+	q, ok := list[name]
+	switch {
+	case !ok:
+		return 0
+	case name == v1.ResourceCPU:
+		return milliValue(q)
+	}
+	return value(q)
+}
