@@ -376,24 +376,3 @@ func randomPod(rnd *rand.Rand, uid types.UID) *v1.Pod {
 	}
 	return pod
 }
-
-func BenchmarkAdmit(b *testing.B) {
-	for _, n := range []int{110, 1_000, 10_000, 100_000} {
-		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
-			chain := newChain(newNode(resources("pods", "1000000", "cpu", "1000000", "memory", "1000Ti")))
-			for i := range n {
-				if err := chain.Enter(newPod(fmt.Sprint("p", i), resources("cpu", "1m", "memory", "1Mi"))); err != nil {
-					b.Fatal(err)
-				}
-			}
-			pod := newPod("new", resources("cpu", "10m", "memory", "10Mi"))
-			pod.Spec.Containers = append(pod.Spec.Containers, pod.Spec.Containers[0])
-			b.ReportAllocs()
-			for b.Loop() {
-				if d, err := chain.Admit(b.Context(), pod); err != nil || d.Outcome != admission.Admit {
-					b.Fatal(d, err)
-				}
-			}
-		})
-	}
-}

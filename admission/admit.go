@@ -111,7 +111,7 @@ func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision) {
 		if len(held) == 0 && c.Nodes != nil {
 			req.Node, _ = c.node(ctx, false)
 		}
-		v := Check{Name: check.Name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req, nil)
+		v := Check{Name: check.Name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
 		if v.Outcome != Admit {
 			d.Checks[i], d.Verdict = v, v.Verdict
 			for _, h := range slices.Backward(held) {

@@ -121,13 +121,16 @@ func (c *Chain) judge(ctx context.Context, p *Prepared, all bool) (Decision, err
 // fresh one if node affinity alone failed. Without all, it returns nil when all
 // admit.
 func (c *Chain) ask(ctx context.Context, req Request, all bool) []CheckVerdict {
-	var nodeErr error
 	if c.Nodes != nil {
-		req.Node, nodeErr = c.node(ctx, false)
+		node, err := c.node(ctx, false)
+		if err != nil {
+			return c.askWithoutNode(ctx, req, err)
+		}
+		req.Node = node
 	}
 	var verdicts []CheckVerdict
 	for i, check := range c.Checks {
-		v := check.judge(ctx, req, nodeErr)
+		v := check.judge(ctx, req)
 		if verdicts == nil && (all || v.Outcome != Admit) {
 			verdicts = make([]CheckVerdict, 0, len(c.Checks))
 			for _, before := range c.Checks[:i] {
@@ -143,9 +146,26 @@ func (c *Chain) ask(ctx context.Context, req Request, all bool) []CheckVerdict {
 			req.Node = node
 			for i, check := range c.Checks {
 				if classOf(check.Handler) == Predicate {
-					verdicts[i] = check.judge(ctx, req, nil)
+					verdicts[i] = check.judge(ctx, req)
 				}
 			}
+		}
+	}
+	return verdicts
+}
+
+// askWithoutNode asks those checks that need no node; the node that can't be read
+// stands in the place of the first one that does.
+func (c *Chain) askWithoutNode(ctx context.Context, req Request, err error) []CheckVerdict {
+	var verdicts []CheckVerdict
+	said := false
+	for _, check := range c.Checks {
+		if classOf(check.Handler) == PodAlone {
+			verdicts = append(verdicts, check.judge(ctx, req))
+		} else if !said {
+			said = true
+			v := RetryLater(ReasonInvalidNodeInfo, messageInvalidNodeInfo, 0)
+			verdicts = append(verdicts, CheckVerdict{Name: "Node", Verdict: v, Err: err})
 		}
 	}
 	return verdicts
@@ -179,10 +199,7 @@ func firstFailure(verdicts []CheckVerdict, counts func(CheckVerdict) bool) *Chec
 	return nil
 }
 
-func (c Check) judge(ctx context.Context, req Request, nodeErr error) CheckVerdict {
-	if nodeErr != nil && classOf(c.Handler) != PodAlone {
-		return CheckVerdict{Name: c.Name, Verdict: RetryLater(ReasonInvalidNodeInfo, messageInvalidNodeInfo, 0), Err: nodeErr}
-	}
+func (c Check) judge(ctx context.Context, req Request) CheckVerdict {
 	v, err := c.ask(ctx, req)
 	if err != nil {
 		err = fmt.Errorf("admission check %s: %w", c.Name, err)

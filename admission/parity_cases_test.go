@@ -91,7 +91,9 @@ func judgeAdmission(t *testing.T, line []byte) finding {
 	for _, other := range c.Others {
 		f.agrees = f.agrees || compare(other, got).agrees
 	}
-	if f.agrees && d.Outcome == admission.Retry {
+	// Rule: what the kubelet rejects for good because it could not find out is
+	// tried again here, with the same Reason and Message.
+	if f.agrees && d.Outcome == admission.Retry && c.NodeError+c.PluginError != "" {
 		f = finding{rule: "retried, not rejected"}
 	}
 	return f
