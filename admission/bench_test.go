@@ -14,7 +14,7 @@ import (
 // run, with room for more.
 func nodeOf(b *testing.B, n int) *admission.Chain {
 	b.Helper()
-	node := newNode(resources("pods", "1000000", "cpu", "1000000", "memory", "1000Ti"))
+	node := newNode(resources("pods", "1000000", "cpu", "1000000", "memory", "140737488355328"))
 	chain := &admission.Chain{
 		Ledger: admission.NewLedger(),
 		Nodes:  admission.FixedNode(node),

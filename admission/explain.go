@@ -107,11 +107,11 @@ func (l *Ledger) largest(name v1.ResourceName, but Key) []Holder {
 		return nil
 	}
 	var all []Holder
-	l.each(func(e *entry) {
+	for e := range l.entries() {
 		if n := e.running.Of(name); n > 0 && e.key != but {
 			all = append(all, Holder{name, nameOf(e.pod), n})
 		}
-	})
+	}
 	slices.SortFunc(all, func(a, b Holder) int {
 		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Pod, b.Pod))
 	})

@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 	"fmt"
+	"iter"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -242,12 +243,14 @@ func (l *Ledger) find(key Key) *entry {
 	return nil
 }
 
-// each calls f for every pod that is in, in no order.
-func (l *Ledger) each(f func(*entry)) {
-	for level := l; level != nil; level = level.parent {
-		for key, e := range level.pods {
-			if e != nil && (level == l || l.find(key) == e) {
-				f(e)
+// entries are the pods that are in, in no order.
+func (l *Ledger) entries() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for level := l; level != nil; level = level.parent {
+			for key, e := range level.pods {
+				if e != nil && (level == l || l.find(key) == e) && !yield(e) {
+					return
+				}
 			}
 		}
 	}

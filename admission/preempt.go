@@ -85,7 +85,7 @@ func PlanPreemption(preemptor *v1.Pod, needs []Need, pods []*v1.Pod) (Plan, erro
 	for i, pod := range pods {
 		entries[i] = &entry{Prepared: Prepare(pod), order: uint64(i)}
 	}
-	return selectVictims(preemptor, needs, entries, nil)
+	return selectVictims(preemptor, needs, slices.Values(entries), len(entries), nil)
 }
 
 // Plan is [PlanPreemption] among the pods of the ledger; among equals the one
@@ -97,9 +97,7 @@ func (l *Ledger) Plan(preemptor *v1.Pod, needs []Need) (Plan, error) {
 
 // plan is Plan with the rule for critical pods; nil is [IsCritical].
 func (l *Ledger) plan(preemptor *v1.Pod, needs []Need, critical func(*v1.Pod) bool) (Plan, error) {
-	entries := make([]*entry, 0, l.count)
-	l.each(func(e *entry) { entries = append(entries, e) })
-	return selectVictims(preemptor, needs, entries, critical)
+	return selectVictims(preemptor, needs, l.entries(), l.count, critical)
 }
 
 // preempt is the verdict about a critical pod that lacks nothing but room.
@@ -127,13 +125,12 @@ func (l *Ledger) needs(verdicts []CheckVerdict) []Need {
 			needs = append(needs, Need{s.Resource, s.Missing()})
 		}
 	}
-	l.each(func(e *entry) {
-		if !e.leaving {
-			return
-		}
+	for e := range l.entries() {
 		for i := range needs {
-			needs[i].Quantity -= e.running.Of(needs[i].Resource)
+			if e.leaving {
+				needs[i].Quantity -= e.running.Of(needs[i].Resource)
+			}
 		}
-	})
+	}
 	return slices.DeleteFunc(needs, func(n Need) bool { return n.Quantity <= 0 })
 }

@@ -89,16 +89,13 @@ func milliValue(q resource.Quantity) int64 {
 }
 
 func value(q resource.Quantity) int64 {
+	if n, ok := q.AsInt64(); ok {
+		return max(n, 0) // the usual case, which needs no big numbers
+	}
 	if q.CmpInt64(math.MaxInt64) >= 0 {
 		return math.MaxInt64
 	}
 	return max(q.Value(), 0)
-}
-
-// zero tells whether nothing at all is requested, so that only the number of
-// pods counts.
-func (r Requests) zero() bool {
-	return r.MilliCPU == 0 && r.Memory == 0 && r.EphemeralStorage == 0 && len(r.Scalar) == 0
 }
 
 // scalarNames are the names of the scalar resources in order.

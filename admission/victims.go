@@ -2,103 +2,121 @@ package admission
 
 import (
 	"cmp"
+	"iter"
 	"math"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 )
 
-// candidate is a pod that may be a victim.
-type candidate struct {
-	e     *entry
-	gives []int64 // of each need
-	taken bool
+// candidates are the pods that may be victims, as columns: one selection looks
+// at every pod of a node several times over.
+type candidates struct {
+	entries []*entry
+	layer   []layer
+	gives   []int64 // row after row, what a pod gives back of each need
+	needs   int
 }
 
-// layers are the candidates by QoS class.
-type layers struct {
-	bestEffort, burstable, guaranteed []candidate
+// layer is the QoS class of a candidate; gone is one that was picked.
+type layer uint8
+
+const (
+	bestEffort layer = iota
+	burstable
+	guaranteed
+	gone
+)
+
+func layerOf(class v1.PodQOSClass) layer {
+	switch class {
+	case v1.PodQOSGuaranteed:
+		return guaranteed
+	case v1.PodQOSBurstable:
+		return burstable
+	}
+	return bestEffort
 }
 
-// selectVictims is the kubelet's selection. Guaranteed pods go only for what all
-// others together can't give, Burstable ones only for what is left of that
-// without all BestEffort ones, and these for the rest.
-func selectVictims(preemptor *v1.Pod, needs []Need, entries []*entry, critical func(*v1.Pod) bool) (Plan, error) {
-	l := layersOf(preemptor, needs, entries, critical)
+// selectVictims is the kubelet's selection among n pods. Guaranteed pods go only
+// for what all others together can't give, Burstable ones only for what is left
+// of that without all BestEffort ones, and these for the rest.
+func selectVictims(preemptor *v1.Pod, needs []Need, pods iter.Seq[*entry], n int, critical func(*v1.Pod) bool) (Plan, error) {
+	c := candidatesFor(preemptor, needs, pods, n, critical)
 	need := make([]int64, len(needs))
 	for i, n := range needs {
 		need[i] = n.Quantity
 	}
-	left := without(without(without(need, l.guaranteed), l.burstable), l.bestEffort)
+	left := c.without(need, bestEffort, burstable, guaranteed)
 	if !met(left) {
 		return Plan{Needs: needs}, noVictims(needs, left)
 	}
-	guaranteed := pick(l.guaranteed, without(without(need, l.bestEffort), l.burstable))
-	need = without(need, guaranteed)
-	burstable := pick(l.burstable, without(need, l.bestEffort))
-	bestEffort := pick(l.bestEffort, without(need, burstable))
+	fromGuaranteed := c.pick(guaranteed, c.without(need, bestEffort, burstable))
+	need = c.minus(need, fromGuaranteed)
+	fromBurstable := c.pick(burstable, c.without(need, bestEffort))
+	need = c.minus(need, fromBurstable)
+	fromBestEffort := c.pick(bestEffort, need)
 
 	p := Plan{Needs: needs}
-	for _, layer := range [][]candidate{bestEffort, burstable, guaranteed} {
-		for _, c := range layer {
-			p.Victims = append(p.Victims, Victim{Pod: c.e.pod, QOS: c.e.qos})
-		}
+	for _, i := range slices.Concat(fromBestEffort, fromBurstable, fromGuaranteed) {
+		p.Victims = append(p.Victims, Victim{Pod: c.entries[i].pod, QOS: c.entries[i].qos})
 	}
 	return p, nil
 }
 
-func layersOf(preemptor *v1.Pod, needs []Need, entries []*entry, critical func(*v1.Pod) bool) layers {
-	rule := critical
-	if rule == nil {
-		rule = IsCritical
+func candidatesFor(preemptor *v1.Pod, needs []Need, pods iter.Seq[*entry], n int, critical func(*v1.Pod) bool) candidates {
+	c := candidates{
+		entries: make([]*entry, 0, n),
+		layer:   make([]layer, 0, n),
+		gives:   make([]int64, 0, n*len(needs)),
+		needs:   len(needs),
 	}
-	mine := rule(preemptor)
-	amounts := make([]int64, 0, len(entries)*len(needs))
-	var l layers
-	for _, e := range entries {
+	mine := IsCritical(preemptor)
+	if critical != nil {
+		mine = critical(preemptor)
+	}
+	for e := range pods {
 		if e.leaving || !preemptable(preemptor, e.pod, mine, e.isCritical(critical)) {
 			continue
 		}
+		c.entries = append(c.entries, e)
+		c.layer = append(c.layer, layerOf(e.qos))
 		for _, n := range needs {
-			amounts = append(amounts, e.freed.Of(n.Resource))
-		}
-		c := candidate{e: e, gives: amounts[len(amounts)-len(needs):]}
-		switch e.qos {
-		case v1.PodQOSGuaranteed:
-			l.guaranteed = append(l.guaranteed, c)
-		case v1.PodQOSBurstable:
-			l.burstable = append(l.burstable, c)
-		default:
-			l.bestEffort = append(l.bestEffort, c)
+			c.gives = append(c.gives, e.freed.Of(n.Resource))
 		}
 	}
-	return l
+	return c
 }
 
-// pick takes the best candidate until the need is met, or nobody is left.
-func pick(from []candidate, need []int64) []candidate {
-	var picked []candidate
+// row is what the i-th candidate gives back.
+func (c *candidates) row(i int) []int64 { return c.gives[i*c.needs : (i+1)*c.needs] }
+
+// pick takes the best candidate of a layer until the need is met, or nobody is
+// left, and returns them in order.
+func (c *candidates) pick(from layer, need []int64) []int {
+	var picked []int
 	for !met(need) {
-		best := nearest(from, need)
+		best := c.nearest(from, need)
 		if best < 0 {
 			break
 		}
-		from[best].taken = true
-		picked = append(picked, from[best])
-		need = without(need, picked[len(picked)-1:])
+		c.layer[best] = gone
+		picked = append(picked, best)
+		need = c.minus(need, picked[len(picked)-1:])
 	}
 	return picked
 }
 
 // nearest is the candidate that leaves least of the need; of several the one
 // with the smaller memory request, then cpu, then the one that came last.
-func nearest(from []candidate, need []int64) int {
+func (c *candidates) nearest(from layer, need []int64) int {
 	best, least := -1, math.Inf(1)
-	for i := range from {
-		if from[i].taken {
+	for i, layer := range c.layer {
+		if layer != from {
 			continue
 		}
-		d := distance(need, from[i].gives, least)
-		if d < least || d == least && (best < 0 || goesBefore(from[i].e, from[best].e)) {
+		d := distance(need, c.row(i), least)
+		if d < least || d == least && goesBefore(c.entries[i], c.entries[best]) {
 			best, least = i, d
 		}
 	}
@@ -106,15 +124,14 @@ func nearest(from []candidate, need []int64) int {
 }
 
 func goesBefore(a, b *entry) bool {
-	return cmp.Or(
-		cmp.Compare(a.freed.Memory, b.freed.Memory),
-		cmp.Compare(a.freed.MilliCPU, b.freed.MilliCPU),
-		cmp.Compare(b.order, a.order),
-	) < 0
+	if a.freed.Memory != b.freed.Memory {
+		return a.freed.Memory < b.freed.Memory
+	}
+	return cmp.Or(cmp.Compare(a.freed.MilliCPU, b.freed.MilliCPU), cmp.Compare(b.order, a.order)) < 0
 }
 
 // distance is what is left of the need, as a sum of squared parts of one; 0 is
-// all of it met. It may stop at the limit.
+// all of it met. It may stop above the limit.
 func distance(need, gives []int64, limit float64) float64 {
 	sum := 0.0
 	for i, n := range need {
@@ -130,25 +147,34 @@ func distance(need, gives []int64, limit float64) float64 {
 	return sum
 }
 
-// without is what is left of a need when the candidates are gone.
-func without(need []int64, gone []candidate) []int64 {
-	left := make([]int64, len(need))
-	copy(left, need)
-	for _, c := range gone {
-		for i := range left {
-			left[i] = max(left[i]-c.gives[i], 0)
+// without is what is left of a need when all candidates of the layers are gone.
+func (c *candidates) without(need []int64, layers ...layer) []int64 {
+	left := slices.Clone(need)
+	for i, layer := range c.layer {
+		if slices.Contains(layers, layer) {
+			subtract(left, c.row(i))
 		}
 	}
 	return left
 }
 
-func met(need []int64) bool {
-	for _, n := range need {
-		if n > 0 {
-			return false
-		}
+// minus is what is left of a need when these candidates are gone.
+func (c *candidates) minus(need []int64, picked []int) []int64 {
+	left := slices.Clone(need)
+	for _, i := range picked {
+		subtract(left, c.row(i))
 	}
-	return true
+	return left
+}
+
+func subtract(need, gives []int64) {
+	for i := range need {
+		need[i] = max(need[i]-gives[i], 0)
+	}
+}
+
+func met(need []int64) bool {
+	return !slices.ContainsFunc(need, func(n int64) bool { return n > 0 })
 }
 
 func noVictims(needs []Need, left []int64) error {
