@@ -310,12 +310,19 @@ func FuzzLedger(f *testing.F) {
 		for range steps {
 			model := models[len(models)-1]
 			uid := types.UID(fmt.Sprint(rnd.IntN(12)))
-			switch rnd.IntN(6) {
+			switch rnd.IntN(7) {
 			case 0, 1, 2:
 				pod := randomPod(rnd, uid)
 				_, in := model[uid]
 				require.Equal(t, in, ledger.Add(pod) != nil)
 				if !in {
+					model[uid] = pod
+				}
+			case 6:
+				pod := randomPod(rnd, uid)
+				_, in := model[uid]
+				require.Equal(t, in, ledger.Update(pod) == nil)
+				if in {
 					model[uid] = pod
 				}
 			case 3:

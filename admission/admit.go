@@ -82,11 +82,11 @@ func (c *Chain) Remove(uid types.UID) bool {
 }
 
 // Reserver is an optional power of an [AdmitHandler]: it sets something aside
-// for a pod, as devices or whole CPUs. Its Admit is as pure as any; Reserve is
-// called once all checks have admitted the pod, and for the last time when that
-// admission stands Commit is; when another Reserver refuses, or the pod ends,
-// Release is. All three come from the chain's one writer, and take a pod that
-// they know already, as after a restart, for what it is.
+// for a pod, as devices or whole CPUs. Its Admit is as pure as any. Reserve is
+// called once all checks have admitted the pod; then Commit, when all Reservers
+// have, or Release, when one of them has not. Release comes at the pod's end too.
+// All three are called by the chain's one writer. Reserve may be called for a pod
+// that has its things already, and leaves it at that.
 type Reserver interface {
 	AdmitHandler
 	// Reserve sets aside what the pod needs. A verdict other than Admit, or an

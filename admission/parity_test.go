@@ -20,13 +20,9 @@ import (
 // TestKubeletParity replays decisions that were recorded from the kubelet
 // v1.36.3. KUBEPARTS_CORPUS names a folder with other recordings of that form.
 func TestKubeletParity(t *testing.T) {
-	for name, judge := range map[string]func(t *testing.T, line []byte) finding{
-		"admission":  judgeAdmission,
-		"qos":        judgeQOS,
-		"preemption": judgePreemption,
-	} {
-		t.Run(name, func(t *testing.T) { replay(t, name, judge) })
-	}
+	t.Run("admission", func(t *testing.T) { replay(t, "admission", judgeAdmission) })
+	t.Run("qos", func(t *testing.T) { replay(t, "qos", judgeQOS) })
+	t.Run("preemption", func(t *testing.T) { replay(t, "preemption", judgePreemption) })
 }
 
 // finding is what came of one case: got equals want, or a named rule says why

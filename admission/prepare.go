@@ -13,15 +13,17 @@ import (
 // [Chain.CheckPrepared]. It is immutable and may be shared by goroutines; it
 // holds for as long as the pod's spec and status stay as they are.
 type Prepared struct {
-	pod      *v1.Pod
-	key      Key
+	pod *v1.Pod
+	key Key
+	// What preemption looks at, together: it looks at every pod of a node.
+	critical bool // by the kubelet's rule
+	qos      v1.PodQOSClass
+	freed    Requests // what it counts as given back by the pod's end
+
 	requests Requests          // as a candidate
 	running  Requests          // once it is in
-	freed    Requests          // what preemption counts as given back by its end
 	names    []v1.ResourceName // of requests.Scalar, in order
 	ports    []hostPort
-	qos      v1.PodQOSClass
-	critical bool // by the kubelet's rule
 	selects  bool // it has a node selector or a required affinity
 	affinity nodeaffinity.RequiredNodeAffinity
 }

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"cmp"
 	"iter"
 	"math"
 	"slices"
@@ -14,8 +13,15 @@ import (
 type candidates struct {
 	entries []*entry
 	layer   []layer
+	size    []size
 	gives   []int64 // row after row, what a pod gives back of each need
 	needs   int
+}
+
+// size decides between pods that leave equally much of the need.
+type size struct {
+	memory, cpu int64
+	order       uint64
 }
 
 // layer is the QoS class of a candidate; gone is one that was picked.
@@ -68,6 +74,7 @@ func candidatesFor(preemptor *v1.Pod, needs []Need, pods iter.Seq[*entry], n int
 	c := candidates{
 		entries: make([]*entry, 0, n),
 		layer:   make([]layer, 0, n),
+		size:    make([]size, 0, n),
 		gives:   make([]int64, 0, n*len(needs)),
 		needs:   len(needs),
 	}
@@ -81,6 +88,7 @@ func candidatesFor(preemptor *v1.Pod, needs []Need, pods iter.Seq[*entry], n int
 		}
 		c.entries = append(c.entries, e)
 		c.layer = append(c.layer, layerOf(e.qos))
+		c.size = append(c.size, size{e.freed.Memory, e.freed.MilliCPU, e.order})
 		for _, n := range needs {
 			c.gives = append(c.gives, e.freed.Of(n.Resource))
 		}
@@ -116,18 +124,22 @@ func (c *candidates) nearest(from layer, need []int64) int {
 			continue
 		}
 		d := distance(need, c.row(i), least)
-		if d < least || d == least && goesBefore(c.entries[i], c.entries[best]) {
+		if d < least || d == least && c.size[i].goesBefore(c.size[best]) {
 			best, least = i, d
 		}
 	}
 	return best
 }
 
-func goesBefore(a, b *entry) bool {
-	if a.freed.Memory != b.freed.Memory {
-		return a.freed.Memory < b.freed.Memory
+// goesBefore compares memory, then cpu; of equals the one that came last goes.
+func (s size) goesBefore(other size) bool {
+	switch {
+	case s.memory != other.memory:
+		return s.memory < other.memory
+	case s.cpu != other.cpu:
+		return s.cpu < other.cpu
 	}
-	return cmp.Or(cmp.Compare(a.freed.MilliCPU, b.freed.MilliCPU), cmp.Compare(b.order, a.order)) < 0
+	return s.order > other.order
 }
 
 // distance is what is left of the need, as a sum of squared parts of one; 0 is
