@@ -102,17 +102,12 @@ type Reserver interface {
 // verdict, and what was set aside before it is given back.
 func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision) {
 	var held []Reserver
-	req := Request{Pod: p.pod, Ledger: c.Ledger, OS: c.OS, prepared: p}
 	for i, check := range c.Checks {
 		r, ok := check.Handler.(Reserver)
 		if !ok {
 			continue
 		}
-		if len(held) == 0 && c.Nodes != nil {
-			req.Node, _ = c.node(ctx, false)
-		}
-		v := Check{Name: check.Name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
-		if v.Outcome != Admit {
+		if v := c.reserveOne(ctx, p, check.Name, r); v.Outcome != Admit {
 			d.Checks[i], d.Verdict = v, v.Verdict
 			for _, h := range slices.Backward(held) {
 				h.Release(p.pod)
@@ -124,6 +119,18 @@ func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision) {
 	for _, h := range held {
 		h.Commit(p.pod)
 	}
+}
+
+func (c *Chain) reserveOne(ctx context.Context, p *Prepared, name string, r Reserver) CheckVerdict {
+	req := Request{Pod: p.pod, Ledger: c.Ledger, OS: c.OS, prepared: p}
+	if c.Nodes != nil {
+		node, err := c.node(ctx, false)
+		if err != nil {
+			return unreadableNode(err)
+		}
+		req.Node = node
+	}
+	return Check{Name: name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
 }
 
 func (c *Chain) release(e *entry) {

@@ -164,11 +164,14 @@ func (c *Chain) askWithoutNode(ctx context.Context, req Request, err error) []Ch
 			verdicts = append(verdicts, check.judge(ctx, req))
 		} else if !said {
 			said = true
-			v := RetryLater(ReasonInvalidNodeInfo, messageInvalidNodeInfo, 0)
-			verdicts = append(verdicts, CheckVerdict{Name: "Node", Verdict: v, Err: err})
+			verdicts = append(verdicts, unreadableNode(err))
 		}
 	}
 	return verdicts
+}
+
+func unreadableNode(err error) CheckVerdict {
+	return CheckVerdict{Name: "Node", Verdict: RetryLater(ReasonInvalidNodeInfo, messageInvalidNodeInfo, 0), Err: err}
 }
 
 // staleNode tells whether a fresh node may change the verdict: the first failure

@@ -3,7 +3,10 @@ package admission_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -236,4 +239,46 @@ func TestNilEverything(t *testing.T) {
 	d, err := kubeletChain(&v1.Node{}).Check(t.Context(), &v1.Pod{})
 	require.NoError(t, err)
 	require.Equal(t, "OutOfpods", d.Reason, "a node without an allocatable has room for nobody")
+}
+
+// A node getter that hangs costs ten seconds, and is a verdict by name.
+func TestNodeGetterThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		chain := kubeletChain(nil)
+		chain.Nodes = admission.NodeFunc(func(ctx context.Context, _ bool) (*v1.Node, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		began := time.Now()
+		d, err := chain.Check(t.Context(), newPod("a", nil))
+		require.NoError(t, err)
+		require.Equal(t, admission.ReasonInvalidNodeInfo, d.Reason)
+		require.Equal(t, 10*time.Second, time.Since(began))
+	})
+}
+
+// Thousands of ports, terms and containers are judged like any other.
+func TestHugePod(t *testing.T) {
+	pod := newPod("a", nil)
+	var terms []v1.NodeSelectorTerm
+	for i := range 5_000 {
+		name := fmt.Sprint("c", i)
+		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: name, Ports: []v1.ContainerPort{{HostPort: int32(i + 1)}},
+			Resources: v1.ResourceRequirements{Requests: resources("cpu", "1e18", "memory", "-1", "example.com/"+name, "1")}})
+		terms = append(terms, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: name, Operator: "Near"}}})
+	}
+	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms},
+	}}
+	chain := kubeletChain(newNode(resources("pods", "10", "cpu", "4")))
+	require.NoError(t, chain.Enter(newPod("b", nil, 5_000)))
+	d, err := chain.Check(t.Context(), pod)
+	require.NoError(t, err)
+	require.Equal(t, "OutOfcpu", d.Reason)
+	reasons := map[string]string{}
+	for _, c := range d.Checks {
+		reasons[c.Name] = c.Reason
+	}
+	require.Equal(t, "NodeAffinity", reasons["NodeAffinity"], "a term that can't be read matches nothing")
+	require.Equal(t, "NodePorts", reasons["NodePorts"])
 }
