@@ -30,6 +30,11 @@ type Verdict struct {
 	// RetryAfter is how long to wait before the next try when Outcome is
 	// Retry; zero leaves it to the caller.
 	RetryAfter time.Duration
+	// Short is what the node has too little of when room alone would cure a
+	// rejection, nil otherwise: a critical pod may then take the place of
+	// others. A handler that sets it promises to admit the pod once there is
+	// that much more room.
+	Short []Shortage
 }
 
 // Admitted is the verdict that lets a pod in.
@@ -40,10 +45,22 @@ func Rejected(reason, message string) Verdict {
 	return Verdict{Outcome: Reject, Reason: reason, Message: message}
 }
 
+// RejectedShort is a refusal that room would cure: the first shortage gives
+// Reason and Message. Without a shortage it admits.
+func RejectedShort(short []Shortage) Verdict {
+	if len(short) == 0 {
+		return Admitted()
+	}
+	return Verdict{Outcome: Reject, Reason: short[0].Reason(), Message: short[0].Message(), Short: short}
+}
+
 // RetryLater is a refusal for now.
 func RetryLater(reason, message string, after time.Duration) Verdict {
 	return Verdict{Outcome: Retry, Reason: reason, Message: message, RetryAfter: after}
 }
+
+// recoverable tells whether room would cure the verdict.
+func (v Verdict) recoverable() bool { return v.Outcome == Reject && len(v.Short) > 0 }
 
 // Request is what a handler judges. All of it is read-only for the handler.
 type Request struct {
@@ -53,12 +70,29 @@ type Request struct {
 	Node *v1.Node
 	// Ledger holds what the admitted pods take. Pod itself is not counted.
 	Ledger *Ledger
+	// OS is the operating system of the node as Go names it; empty is the one
+	// that this program runs on.
+	OS string
+
+	prepared *Prepared
+}
+
+// Prepared returns what is known of the pod by its own: the chain's
+// preparation, or a new one for a Request that a test made by hand.
+func (r Request) Prepared() *Prepared {
+	if r.prepared != nil {
+		return r.prepared
+	}
+	return Prepare(r.Pod)
 }
 
 // AdmitHandler judges whether a pod may run on this node. It changes nothing:
 // neither what it is given nor the world, so that a chain may ask it for a
 // what-if. It may be called from many goroutines. An error means that it could
 // not judge; it is no rejection, the pod is tried again.
+//
+// A handler that depends on something other than the Node and the Ledger may
+// say so as a [Classer], and one that sets something aside is a [Reserver].
 type AdmitHandler interface {
 	Admit(ctx context.Context, req Request) (Verdict, error)
 }
@@ -69,15 +103,30 @@ type AdmitFunc func(ctx context.Context, req Request) (Verdict, error)
 // Admit calls f.
 func (f AdmitFunc) Admit(ctx context.Context, req Request) (Verdict, error) { return f(ctx, req) }
 
-// NodeGetter gives the node that pods are judged against. The node is a value:
-// nobody writes to it.
-type NodeGetter interface {
-	// Node returns the node. It may come from a cache unless fresh is set.
-	Node(ctx context.Context, fresh bool) (*v1.Node, error)
+// Class says what the verdict of a handler depends on.
+type Class string
+
+// The classes of handlers. One that does not say counts as general.
+const (
+	// General: on anything. It is not asked while the node can't be read.
+	General Class = ""
+	// PodAlone: on the pod and on what the handler itself knows, not on Node or
+	// Ledger. It is asked also while the node can't be read.
+	PodAlone Class = "pod"
+	// Predicate: on the pod, the node and the ledger, as the kubelet's general
+	// predicates. All of a chain see one view of the node, and are asked once
+	// more with a fresh one when node affinity alone failed.
+	Predicate Class = "predicate"
+)
+
+// Classer is an optional power of an [AdmitHandler]: it tells its class.
+type Classer interface {
+	Class() Class
 }
 
-// NodeFunc makes a NodeGetter of a function.
-type NodeFunc func(ctx context.Context, fresh bool) (*v1.Node, error)
-
-// Node calls f.
-func (f NodeFunc) Node(ctx context.Context, fresh bool) (*v1.Node, error) { return f(ctx, fresh) }
+func classOf(h AdmitHandler) Class {
+	if c, ok := h.(Classer); ok {
+		return c.Class()
+	}
+	return General
+}

@@ -238,12 +238,22 @@ func TestCheckThatGivesNoAnswerIsTriedAgain(t *testing.T) {
 }
 
 // Pods of a simulation that nobody gave UIDs must not pass for one pod.
-func TestPodWithoutUIDIsAnError(t *testing.T) {
+func TestPodWithoutUIDIsKnownByItsName(t *testing.T) {
 	chain := newChain(newNode(resources("pods", "10")))
+	a, b := newPod("", nil), newPod("", nil)
+	a.Name, b.Name = "a", "b"
+	for _, pod := range []*v1.Pod{a, b} {
+		d, err := chain.Admit(t.Context(), pod)
+		require.NoError(t, err)
+		require.Equal(t, admission.Admit, d.Outcome)
+	}
+	require.Equal(t, 2, chain.Ledger.Pods())
+	require.ErrorIs(t, chain.Ledger.Add(b), admission.ErrEntered)
+	require.True(t, chain.Ledger.RemovePod(a))
+
 	_, err := chain.Admit(t.Context(), newPod("", nil))
-	require.ErrorContains(t, err, "no UID")
-	require.ErrorContains(t, chain.Ledger.Add(newPod("", nil)), "no UID")
-	require.Zero(t, chain.Ledger.Pods())
+	require.ErrorContains(t, err, "neither UID nor name")
+	require.ErrorContains(t, chain.Ledger.Add(newPod("", nil)), "neither UID nor name")
 }
 
 func TestUnreadableNodeIsTriedAgain(t *testing.T) {
@@ -300,12 +310,19 @@ func FuzzLedger(f *testing.F) {
 		for range steps {
 			model := models[len(models)-1]
 			uid := types.UID(fmt.Sprint(rnd.IntN(12)))
-			switch rnd.IntN(6) {
+			switch rnd.IntN(7) {
 			case 0, 1, 2:
 				pod := randomPod(rnd, uid)
 				_, in := model[uid]
 				require.Equal(t, in, ledger.Add(pod) != nil)
 				if !in {
+					model[uid] = pod
+				}
+			case 6:
+				pod := randomPod(rnd, uid)
+				_, in := model[uid]
+				require.Equal(t, in, ledger.Update(pod) == nil)
+				if in {
 					model[uid] = pod
 				}
 			case 3:
@@ -365,25 +382,4 @@ func randomPod(rnd *rand.Rand, uid types.UID) *v1.Pod {
 		})
 	}
 	return pod
-}
-
-func BenchmarkAdmit(b *testing.B) {
-	for _, n := range []int{110, 1_000, 10_000, 100_000} {
-		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) {
-			chain := newChain(newNode(resources("pods", "1000000", "cpu", "1000000", "memory", "1000Ti")))
-			for i := range n {
-				if err := chain.Enter(newPod(fmt.Sprint("p", i), resources("cpu", "1m", "memory", "1Mi"))); err != nil {
-					b.Fatal(err)
-				}
-			}
-			pod := newPod("new", resources("cpu", "10m", "memory", "10Mi"))
-			pod.Spec.Containers = append(pod.Spec.Containers, pod.Spec.Containers[0])
-			b.ReportAllocs()
-			for b.Loop() {
-				if d, err := chain.Admit(b.Context(), pod); err != nil || d.Outcome != admission.Admit {
-					b.Fatal(d, err)
-				}
-			}
-		})
-	}
 }

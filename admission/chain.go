@@ -12,15 +12,20 @@ import (
 const (
 	// ReasonInvalidNodeInfo: the node could not be read. Tried again.
 	ReasonInvalidNodeInfo = "InvalidNodeInfo"
-	// ReasonUnexpectedAdmissionError: a check could not judge. Tried again.
+	// ReasonUnexpectedAdmissionError: a check could not judge, which is tried
+	// again, or preemption found too few victims, which is final.
 	ReasonUnexpectedAdmissionError = "UnexpectedAdmissionError"
 )
 
+const messageInvalidNodeInfo = "Kubelet cannot get node info."
+
 // Chain judges pods by a list of checks and enters those that it admits in its
-// ledger. It is plain data: build one, or change a copy.
+// ledger. It is plain data: build one, or change a copy. [KubeletChecks] gives
+// the kubelet's checks.
 //
-// Check may run on many goroutines at a time; Admit, and whatever else writes
-// to the ledger, is the one writer that a [Ledger] allows.
+// Check, CheckPrepared, Prepare and Explain may run on many goroutines at a
+// time; Admit, and whatever else writes to the ledger, is the one writer that a
+// [Ledger] allows.
 type Chain struct {
 	// Ledger holds the admitted pods; required.
 	Ledger *Ledger
@@ -31,6 +36,14 @@ type Chain struct {
 	// HostPorts gives the ports of the node that an admitted pod takes; nil is
 	// [HostPorts].
 	HostPorts func(*v1.Pod) []v1.ContainerPort
+	// OS is the operating system of the node as Go names it; empty is the one
+	// that this program runs on.
+	OS string
+	// Preempt lets a critical pod that lacks nothing but room take the place of
+	// others: see [Decision.Plan].
+	Preempt bool
+	// Critical tells which pods are critical; nil is [IsCritical].
+	Critical func(*v1.Pod) bool
 }
 
 // Check is one handler of a chain, with the name that explanations give it.
@@ -41,11 +54,17 @@ type Check struct {
 
 // Decision is the answer of a chain.
 type Decision struct {
-	// Verdict is that of the first check that did not admit, or Admit.
+	// Verdict is that of the first check that did not admit, or Admit. A
+	// critical pod that may preempt is judged by the first failure that room
+	// does not cure, as the kubelet hides the others then.
 	Verdict
 	// Checks holds each check's own verdict, in the chain's order: all are
 	// asked, so that a person sees everything that stands in the way.
+	// [Chain.CheckPrepared] leaves it out when it admits.
 	Checks []CheckVerdict
+	// Plan is set when the pod will be let in by preemption: the Outcome is
+	// Retry with [ReasonPreempting], until the victims are gone.
+	Plan *Plan
 }
 
 // CheckVerdict is the verdict of one check.
@@ -56,67 +75,131 @@ type CheckVerdict struct {
 	Err error
 }
 
-var errNoLedger = errors.New("admission chain: Ledger is nil")
-
 // Check judges the pod without any effect: a pod that is entered without itself.
 func (c *Chain) Check(ctx context.Context, pod *v1.Pod) (Decision, error) {
+	if pod == nil {
+		return Decision{}, errNilPod
+	}
+	return c.judge(ctx, c.Prepare(pod), true)
+}
+
+// CheckPrepared is Check for a pod that is prepared. It allocates nothing when
+// it admits, with the checks of this package and a [FixedNode].
+func (c *Chain) CheckPrepared(ctx context.Context, p *Prepared) (Decision, error) {
+	return c.judge(ctx, p, false)
+}
+
+// judge asks every check; all tells whether their verdicts are wanted even if
+// all of them admit.
+func (c *Chain) judge(ctx context.Context, p *Prepared, all bool) (Decision, error) {
 	if c.Ledger == nil {
-		return Decision{}, errNoLedger
+		return Decision{}, errNilLedger
 	}
-	req := Request{Pod: pod, Ledger: c.Ledger}
-	if c.Ledger.Has(pod.UID) {
+	req := Request{Pod: p.pod, Ledger: c.Ledger, OS: c.OS, prepared: p}
+	if p.key != "" && c.Ledger.find(p.key) != nil {
 		req.Ledger = c.Ledger.Fork()
-		req.Ledger.Remove(pod.UID)
+		req.Ledger.remove(p.key)
 	}
-	if c.Nodes != nil {
-		node, err := c.Nodes.Node(ctx, false)
-		if err != nil {
-			return unreadableNode(err), nil
-		}
-		req.Node = node
+	verdicts := c.ask(ctx, req, all)
+	d := Decision{Verdict: Admitted(), Checks: verdicts}
+	failed := firstFailure(verdicts, func(CheckVerdict) bool { return true })
+	if failed == nil {
+		return d, nil
 	}
-	d := Decision{Verdict: Admitted(), Checks: make([]CheckVerdict, 0, len(c.Checks))}
-	for _, check := range c.Checks {
-		v := check.judge(ctx, req)
-		d.Checks = append(d.Checks, v)
-		if d.Outcome == Admit {
-			d.Verdict = v.Verdict
+	d.Verdict = failed.Verdict
+	if c.Preempt && p.isCritical(c.Critical) {
+		if final := firstFailure(verdicts, func(v CheckVerdict) bool { return !v.recoverable() }); final != nil {
+			d.Verdict = final.Verdict
+		} else {
+			d.Verdict, d.Plan = c.preempt(p.pod, verdicts, req.Ledger)
 		}
 	}
 	return d, nil
 }
 
-// Admit judges the pod and, if it is admitted, enters it in the ledger. A pod
-// that is entered already is judged without itself and stays entered if it is
-// admitted again; otherwise it is taken out.
-func (c *Chain) Admit(ctx context.Context, pod *v1.Pod) (Decision, error) {
-	if c.Ledger == nil {
-		return Decision{}, errNoLedger
+// ask asks every check with the cached node, and the predicates again with a
+// fresh one if node affinity alone failed. Without all, it returns nil when all
+// admit.
+func (c *Chain) ask(ctx context.Context, req Request, all bool) []CheckVerdict {
+	if c.Nodes != nil {
+		node, err := c.node(ctx, false)
+		if err != nil {
+			return c.askWithoutNode(ctx, req, err)
+		}
+		req.Node = node
 	}
-	if pod.UID == "" {
-		return Decision{}, noUID(pod)
+	var verdicts []CheckVerdict
+	for i, check := range c.Checks {
+		v := check.judge(ctx, req)
+		if verdicts == nil && (all || v.Outcome != Admit) {
+			verdicts = make([]CheckVerdict, 0, len(c.Checks))
+			for _, before := range c.Checks[:i] {
+				verdicts = append(verdicts, CheckVerdict{Name: before.Name, Verdict: Admitted()})
+			}
+		}
+		if verdicts != nil {
+			verdicts = append(verdicts, v)
+		}
 	}
-	c.Ledger.Remove(pod.UID)
-	d, err := c.Check(ctx, pod)
-	if err != nil || d.Outcome != Admit {
-		return d, err
+	if c.staleNode(verdicts) {
+		if node, err := c.node(ctx, true); err == nil {
+			req.Node = node
+			for i, check := range c.Checks {
+				if classOf(check.Handler) == Predicate {
+					verdicts[i] = check.judge(ctx, req)
+				}
+			}
+		}
 	}
-	return d, c.Enter(pod)
+	return verdicts
 }
 
-// Enter puts a pod into the ledger without judging it: one that runs already
-// and is to be left alone.
-func (c *Chain) Enter(pod *v1.Pod) error {
-	ports := c.HostPorts
-	if ports == nil {
-		ports = HostPorts
+// askWithoutNode asks those checks that need no node; the node that can't be read
+// stands in the place of the first one that does.
+func (c *Chain) askWithoutNode(ctx context.Context, req Request, err error) []CheckVerdict {
+	var verdicts []CheckVerdict
+	said := false
+	for _, check := range c.Checks {
+		if classOf(check.Handler) == PodAlone {
+			verdicts = append(verdicts, check.judge(ctx, req))
+		} else if !said {
+			said = true
+			verdicts = append(verdicts, unreadableNode(err))
+		}
 	}
-	return c.Ledger.AddWithPorts(pod, ports(pod))
+	return verdicts
 }
 
-func unreadableNode(err error) Decision {
-	v := RetryLater(ReasonInvalidNodeInfo, "Kubelet cannot get node info.", 0)
-	return Decision{Verdict: v, Checks: []CheckVerdict{{Name: "Node", Verdict: v, Err: err}}}
+func unreadableNode(err error) CheckVerdict {
+	return CheckVerdict{Name: "Node", Verdict: RetryLater(ReasonInvalidNodeInfo, messageInvalidNodeInfo, 0), Err: err}
+}
+
+// staleNode tells whether a fresh node may change the verdict: the first failure
+// is node affinity, and it is the only one among the predicates.
+func (c *Chain) staleNode(verdicts []CheckVerdict) bool {
+	affinity := false
+	for i, v := range verdicts {
+		if v.Outcome == Admit {
+			continue
+		}
+		predicate := classOf(c.Checks[i].Handler) == Predicate
+		switch {
+		case predicate && v.Reason == ReasonNodeAffinity:
+			affinity = true
+		case predicate || !affinity:
+			return false
+		}
+	}
+	return affinity && c.Nodes != nil
+}
+
+func firstFailure(verdicts []CheckVerdict, counts func(CheckVerdict) bool) *CheckVerdict {
+	for i := range verdicts {
+		if verdicts[i].Outcome != Admit && counts(verdicts[i]) {
+			return &verdicts[i]
+		}
+	}
+	return nil
 }
 
 func (c Check) judge(ctx context.Context, req Request) CheckVerdict {

@@ -17,7 +17,9 @@
 // [Chain.Admit] and everything else that writes to the ledger belongs to one
 // writer; in this library that is the sync loop.
 //
-// Here now: node fit ([NodeFit]) and host ports ([NodePorts]), with the
-// kubelet's Reasons and messages. Node name, affinity, taints, sysctls,
-// preemption and resize are not here yet.
+// [KubeletChecks] are the checks of the kubelet v1.36 with its Reasons, messages
+// and order; each is a small type that a host may use by itself or leave out. All
+// of them are asked before anything has an effect: what a [Reserver] sets aside,
+// and the pods that have to go for a critical one ([Plan]), come only when nothing
+// else stands in the way. [Chain.Explain] tells all about one pod.
 package admission

@@ -14,11 +14,8 @@ func ExampleChain_Admit() {
 	node := newNode(resources("pods", "110", "cpu", "2", "memory", "4Gi"))
 	chain := &admission.Chain{
 		Ledger: admission.NewLedger(),
-		Nodes:  admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return node, nil }),
-		Checks: []admission.Check{
-			{Name: "NodeFit", Handler: admission.NodeFit{}},
-			{Name: "NodePorts", Handler: admission.NodePorts{}},
-		},
+		Nodes:  admission.FixedNode(node),
+		Checks: admission.KubeletChecks(admission.Kubelet{}),
 	}
 	for _, pod := range []*v1.Pod{
 		newPod("web", resources("cpu", "1500m"), 80),
@@ -69,4 +66,61 @@ func ExampleAdmitFunc() {
 	v, err := check.Admit(context.Background(), admission.Request{Pod: pod, Ledger: admission.NewLedger()})
 	fmt.Println(v.Outcome, v.Reason, err)
 	// Output: reject HostNetworkForbidden <nil>
+}
+
+// A critical pod that lacks nothing but room takes the place of others. The plan
+// can be shown before anything happens.
+func ExampleChain_preempt() {
+	chain := &admission.Chain{
+		Ledger:  admission.NewLedger(),
+		Nodes:   admission.FixedNode(newNode(resources("pods", "110", "cpu", "2"))),
+		Checks:  admission.KubeletChecks(admission.Kubelet{}),
+		Preempt: true,
+	}
+	_ = chain.Enter(newPod("web", resources("cpu", "1500m")))
+	_ = chain.Enter(newPod("job", resources("cpu", "500m")))
+
+	dns := newPod("dns", resources("cpu", "200m"))
+	dns.Annotations = map[string]string{"kubernetes.io/config.source": "file"} // a static pod is critical
+	d, err := chain.Check(context.Background(), dns)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(d.Outcome, d.Reason)
+	for _, v := range d.Plan.Victims {
+		fmt.Println("would stop", v.Pod.Name, v.QOS)
+	}
+	// Output:
+	// retry Preempting
+	// would stop job Burstable
+}
+
+// The rule of the kubelets up to 1.15: an annotation, in kube-system only.
+func ExampleIsLegacyCritical() {
+	pod := newPod("dns", nil)
+	pod.Namespace = "kube-system"
+	pod.Annotations = map[string]string{"scheduler.alpha.kubernetes.io/critical-pod": ""}
+
+	today := admission.Chain{}
+	then := admission.Chain{Critical: admission.IsLegacyCritical}
+	fmt.Println(today.Critical == nil, admission.IsCritical(pod), then.Critical(pod))
+	// Output: true false true
+}
+
+// What is worked out of a pod once answers for any number of nodes.
+func ExampleChain_CheckPrepared() {
+	pod := admission.Prepare(newPod("web", resources("cpu", "3")))
+	for _, cpu := range []string{"2", "4"} {
+		chain := admission.Chain{
+			Ledger: admission.NewLedger(),
+			Nodes:  admission.FixedNode(newNode(resources("pods", "110", "cpu", cpu))),
+			Checks: admission.NodeChecks(admission.NodeFit{}),
+		}
+		d, err := chain.CheckPrepared(context.Background(), pod)
+		fmt.Println(cpu, d.Outcome, d.Reason, err)
+	}
+	// Output:
+	// 2 reject OutOfcpu <nil>
+	// 4 admit  <nil>
 }

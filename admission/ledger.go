@@ -3,28 +3,41 @@ package admission
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"math"
+	"iter"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// errNoUID refuses a pod that could not be told from others without one.
-var errNoUID = errors.New("the pod has no UID")
+// Errors of a [Ledger].
+var (
+	// ErrEntered is the error for entering a pod that is in the ledger already.
+	ErrEntered = errors.New("already entered")
+	// ErrNotEntered is the error for updating one that is not.
+	ErrNotEntered = errors.New("not entered")
+)
 
-func noUID(pod *v1.Pod) error {
-	return fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, errNoUID)
+var errNameless = errors.New("the pod has neither UID nor name")
+
+// Key names a pod in a ledger: its UID, or its namespace and name where it has
+// none, as a pod that was never in a cluster.
+type Key string
+
+// KeyOf is the key of a pod; it is empty for a pod with neither UID nor name.
+func KeyOf(pod *v1.Pod) Key {
+	switch {
+	case pod.UID != "":
+		return Key(pod.UID)
+	case pod.Name == "":
+		return ""
+	}
+	return Key(pod.Namespace + "/" + pod.Name)
 }
-
-// ErrEntered is wrapped by the error of [Ledger.Add] for a pod that is in the
-// ledger already.
-var ErrEntered = errors.New("already entered")
 
 // Ledger counts what the admitted pods of a node take: requests per resource,
 // pods, host ports. It is incremental: adding, removing and judging a pod cost
-// the same however many there are. Pods are told apart by their UID. Make one
-// with [NewLedger].
+// the same however many there are. Pods are told apart by their UID, or by
+// namespace and name where they have none. Make one with [NewLedger].
 //
 // Whoever holds a ledger sees to its truth: a pod is entered when it is
 // admitted, stays while it is being stopped, and is removed once nothing of it
@@ -34,22 +47,24 @@ var ErrEntered = errors.New("already entered")
 // is in use its parent is not written to.
 type Ledger struct {
 	parent *Ledger
-	pods   map[types.UID]*entry // nil entry: removed from the parent's
-	ports  portTable            // of this level alone; counts may be negative in a fork
+	pods   map[Key]*entry // nil entry: removed from the parent's
+	ports  portTable      // of this level alone; counts may be negative in a fork
 
-	count int // of all levels
+	count int    // of all levels
+	next  uint64 // the order of the next entry
 	used  total
 }
 
-// entry is one pod in the ledger.
+// entry is one pod in the ledger. It is immutable.
 type entry struct {
-	requests Requests
-	ports    []hostPort
+	*Prepared
+	order   uint64 // of entering
+	leaving bool
 }
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
-	return &Ledger{pods: make(map[types.UID]*entry), ports: make(portTable)}
+	return &Ledger{pods: make(map[Key]*entry), ports: make(portTable)}
 }
 
 // Fork returns a ledger that begins with the same content. What happens in it
@@ -57,7 +72,7 @@ func NewLedger() *Ledger {
 // many pods there are.
 func (l *Ledger) Fork() *Ledger {
 	fork := NewLedger()
-	fork.parent, fork.count, fork.used = l, l.count, l.used.clone()
+	fork.parent, fork.count, fork.next, fork.used = l, l.count, l.next, l.used.clone()
 	return fork
 }
 
@@ -67,60 +82,106 @@ func (l *Ledger) Commit() {
 	if l.parent == nil {
 		return
 	}
-	for uid, e := range l.pods {
-		l.parent.Remove(uid)
+	for key, e := range l.pods {
+		l.parent.remove(key)
 		if e != nil {
-			l.parent.enter(uid, e)
+			l.parent.enter(e)
 		}
 	}
+	l.parent.next = l.next
 	l.parent, l.pods, l.ports = nil, nil, nil
 }
 
 // Add enters a pod without judging it, as for one that was admitted, or that
 // runs already. The host ports are those of its spec; a host whose containers
 // share the node's network says so with [Ledger.AddWithPorts]. A pod that is
-// entered already, or has no UID, is an error.
-func (l *Ledger) Add(pod *v1.Pod) error {
-	return l.AddWithPorts(pod, HostPorts(pod))
-}
+// entered already, or has neither UID nor name, is an error.
+func (l *Ledger) Add(pod *v1.Pod) error { return l.AddPrepared(Prepare(pod)) }
 
 // AddWithPorts is Add with the host ports given.
 func (l *Ledger) AddWithPorts(pod *v1.Pod, ports []v1.ContainerPort) error {
-	if pod.UID == "" {
-		return noUID(pod)
+	return l.AddPrepared(prepare(pod, ports))
+}
+
+// AddPrepared is Add for a pod that is prepared.
+func (l *Ledger) AddPrepared(p *Prepared) error {
+	if p.key == "" {
+		return errNameless
 	}
-	if l.Has(pod.UID) {
-		return fmt.Errorf("pod %s/%s (%s): %w", pod.Namespace, pod.Name, pod.UID, ErrEntered)
+	if l.find(p.key) != nil {
+		return fmt.Errorf("pod %s/%s (%s): %w", p.pod.Namespace, p.pod.Name, p.key, ErrEntered)
 	}
-	e := &entry{requests: runningRequests(pod)}
-	for _, p := range ports {
-		e.ports = append(e.ports, portKey(p))
-	}
-	l.enter(pod.UID, e)
+	l.enter(&entry{Prepared: p, order: l.next})
+	l.next++
 	return nil
 }
 
-// Remove takes a pod out and tells whether it was in.
-func (l *Ledger) Remove(uid types.UID) bool {
-	e := l.find(uid)
+// Update counts a pod that is in by what it is now: after a resize, or a change
+// of its status. One that has finished is taken out. A pod that is not in is
+// [ErrNotEntered].
+func (l *Ledger) Update(pod *v1.Pod) error { return l.UpdatePrepared(Prepare(pod)) }
+
+// UpdatePrepared is Update for a pod that is prepared.
+func (l *Ledger) UpdatePrepared(p *Prepared) error {
+	e := l.find(p.key)
+	if e == nil {
+		return fmt.Errorf("pod %s/%s (%s): %w", p.pod.Namespace, p.pod.Name, p.key, ErrNotEntered)
+	}
+	l.remove(p.key)
+	if !Finished(p.pod) {
+		l.enter(&entry{Prepared: p, order: e.order, leaving: e.leaving})
+	}
+	return nil
+}
+
+// Finished tells whether a pod has come to its end and takes nothing any more.
+func Finished(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+}
+
+// SetLeaving notes that a pod is being stopped to make room, or that it stays
+// after all, and tells whether it is in. It counts until it is removed, so that
+// nobody else takes its room; only preemption sees it as gone.
+func (l *Ledger) SetLeaving(key Key, leaving bool) bool {
+	e := l.find(key)
 	if e == nil {
 		return false
 	}
-	if l.parent != nil && l.parent.find(uid) != nil {
-		l.pods[uid] = nil
+	if e.leaving != leaving {
+		l.pods[key] = &entry{Prepared: e.Prepared, order: e.order, leaving: leaving}
+	}
+	return true
+}
+
+// Remove takes a pod out by its UID and tells whether it was in.
+func (l *Ledger) Remove(uid types.UID) bool { return l.remove(Key(uid)) }
+
+// RemovePod takes a pod out and tells whether it was in.
+func (l *Ledger) RemovePod(pod *v1.Pod) bool { return l.remove(KeyOf(pod)) }
+
+func (l *Ledger) remove(key Key) bool {
+	e := l.find(key)
+	if e == nil {
+		return false
+	}
+	if l.parent != nil && l.parent.find(key) != nil {
+		l.pods[key] = nil
 	} else {
-		delete(l.pods, uid)
+		delete(l.pods, key)
 	}
 	l.count--
-	l.used.subtract(e.requests)
+	l.used.subtract(e.running)
 	for _, p := range e.ports {
 		l.ports.add(p, -1)
 	}
 	return true
 }
 
-// Has tells whether the pod is entered.
-func (l *Ledger) Has(uid types.UID) bool { return l.find(uid) != nil }
+// Has tells whether the pod of the UID is entered.
+func (l *Ledger) Has(uid types.UID) bool { return l.find(Key(uid)) != nil }
+
+// HasPod tells whether the pod is entered.
+func (l *Ledger) HasPod(pod *v1.Pod) bool { return l.find(KeyOf(pod)) != nil }
 
 // Pods is the number of pods entered.
 func (l *Ledger) Pods() int { return l.count }
@@ -128,11 +189,29 @@ func (l *Ledger) Pods() int { return l.count }
 // Used is the sum of what the entered pods request. The caller owns it.
 func (l *Ledger) Used() Requests { return l.used.requests() }
 
+// UsedOf is the sum of one resource: cpu in millicores, "pods" as their number,
+// the largest int64 when it is larger.
+func (l *Ledger) UsedOf(name v1.ResourceName) int64 {
+	switch name {
+	case v1.ResourcePods:
+		return int64(l.count)
+	case v1.ResourceCPU:
+		return l.used.milliCPU.value()
+	case v1.ResourceMemory:
+		return l.used.memory.value()
+	case v1.ResourceEphemeralStorage:
+		return l.used.ephemeralStorage.value()
+	default:
+		return l.used.scalar[name].value()
+	}
+}
+
 // HostPortTaken tells whether a port of the node is held in a way that excludes
 // the one given: the same protocol and number, and the same address or one side
 // without an address.
-func (l *Ledger) HostPortTaken(p v1.ContainerPort) bool {
-	want := portKey(p)
+func (l *Ledger) HostPortTaken(p v1.ContainerPort) bool { return l.portTaken(portKey(p)) }
+
+func (l *Ledger) portTaken(want hostPort) bool {
 	key := protocolPort{want.protocol, want.port}
 	if want.ip != anyAddress {
 		return l.holders(key, anyAddress) > 0 || l.holders(key, want.ip) > 0
@@ -155,98 +234,33 @@ func (l *Ledger) holders(key protocolPort, ip string) int {
 	return n
 }
 
-func (l *Ledger) find(uid types.UID) *entry {
+func (l *Ledger) find(key Key) *entry {
 	for level := l; level != nil; level = level.parent {
-		if e, ok := level.pods[uid]; ok {
+		if e, ok := level.pods[key]; ok {
 			return e
 		}
 	}
 	return nil
 }
 
-func (l *Ledger) enter(uid types.UID, e *entry) {
-	l.pods[uid] = e
+// entries are the pods that are in, in no order.
+func (l *Ledger) entries() iter.Seq[*entry] {
+	return func(yield func(*entry) bool) {
+		for level := l; level != nil; level = level.parent {
+			for key, e := range level.pods {
+				if e != nil && (level == l || l.find(key) == e) && !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (l *Ledger) enter(e *entry) {
+	l.pods[e.key] = e
 	l.count++
-	l.used.add(e.requests)
+	l.used.add(e.running)
 	for _, p := range e.ports {
 		l.ports.add(p, 1)
 	}
-}
-
-// total is a sum of requests that never overflows: sums are kept in two words,
-// so that taking out again what was put in gives the exact rest.
-type total struct {
-	milliCPU, memory, ephemeralStorage wide
-	scalar                             map[v1.ResourceName]wide
-}
-
-// wide is an unsigned sum of numbers of 63 bits, in units of high and low; it
-// holds more addends than a node has pods.
-type wide struct{ high, low int64 }
-
-const lowBits = 32
-
-func (w wide) plus(n int64) wide {
-	w.low += n & (1<<lowBits - 1)
-	w.high += n >> lowBits
-	return w
-}
-
-func (w wide) minus(n int64) wide {
-	w.low -= n & (1<<lowBits - 1)
-	w.high -= n >> lowBits
-	return w
-}
-
-// value is the sum, or the largest int64 when it is larger.
-func (w wide) value() int64 {
-	high, low := w.high+w.low>>lowBits, w.low&(1<<lowBits-1)
-	if high >= 1<<(63-lowBits) {
-		return math.MaxInt64
-	}
-	return high<<lowBits | low
-}
-
-func (t *total) add(r Requests) {
-	t.milliCPU = t.milliCPU.plus(r.MilliCPU)
-	t.memory = t.memory.plus(r.Memory)
-	t.ephemeralStorage = t.ephemeralStorage.plus(r.EphemeralStorage)
-	for name, n := range r.Scalar {
-		if t.scalar == nil {
-			t.scalar = make(map[v1.ResourceName]wide)
-		}
-		t.scalar[name] = t.scalar[name].plus(n)
-	}
-}
-
-func (t *total) subtract(r Requests) {
-	t.milliCPU = t.milliCPU.minus(r.MilliCPU)
-	t.memory = t.memory.minus(r.Memory)
-	t.ephemeralStorage = t.ephemeralStorage.minus(r.EphemeralStorage)
-	for name, n := range r.Scalar {
-		t.scalar[name] = t.scalar[name].minus(n)
-	}
-}
-
-func (t *total) clone() total {
-	c := *t
-	c.scalar = maps.Clone(t.scalar)
-	return c
-}
-
-func (t *total) requests() Requests {
-	r := Requests{
-		MilliCPU:         t.milliCPU.value(),
-		Memory:           t.memory.value(),
-		EphemeralStorage: t.ephemeralStorage.value(),
-	}
-	for name, w := range t.scalar {
-		if n := w.value(); n != 0 {
-			if r.Scalar == nil {
-				r.Scalar = make(map[v1.ResourceName]int64)
-			}
-			r.Scalar[name] = n
-		}
-	}
-	return r
 }

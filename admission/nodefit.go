@@ -2,26 +2,35 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"math"
 
 	v1 "k8s.io/api/core/v1"
 )
 
 // NodeFit checks that the node has room: pods, cpu, memory, ephemeral storage,
 // then the other resources by name, in the kubelet's order. Extended resources
-// that the node does not list at all are not asked for, so that a static pod
-// that names an unknown device runs. Any other resource that the node does not
-// list is one of which it has none: a node for a test needs "pods" too.
-type NodeFit struct{}
+// of containers that the node does not list at all are not asked for, so that a
+// static pod that names an unknown device runs. Any other resource that the node
+// does not list is one of which it has none: a node for a test needs "pods" too.
+type NodeFit struct {
+	// Devices may raise what the node has for a pod that holds devices already,
+	// as while device plugins come back after a restart; nil leaves the node's
+	// allocatable as it is.
+	Devices DeviceResources
+}
+
+// DeviceResources gives the allocatable that a pod is to be judged by: the
+// node's, or a changed copy. When it fails the pod is tried again.
+type DeviceResources func(ctx context.Context, pod *v1.Pod, allocatable v1.ResourceList) (v1.ResourceList, error)
 
 // Shortage is one resource of which a node has too little: cpu in millicores,
 // pods as a count, all else in base units.
 type Shortage struct {
-	Resource  v1.ResourceName
-	Requested int64
-	Used      int64
-	Capacity  int64
+	Resource  v1.ResourceName `json:"resource"`
+	Requested int64           `json:"requested"`
+	Used      int64           `json:"used"`
+	Capacity  int64           `json:"capacity"`
 }
 
 // Reason is the kubelet's Reason for a pod that is refused for this.
@@ -33,66 +42,90 @@ func (s Shortage) Message() string {
 		s.Resource, s.Requested, s.Used, s.Capacity)
 }
 
-var errNoNode = errors.New("no node to judge against: the chain's NodeGetter is missing or gave none")
+// Missing is how much is missing: what must become free for the pod to fit. It
+// is more than what was requested on a node that is over its capacity already.
+func (s Shortage) Missing() int64 {
+	missing := s.Requested - (s.Capacity - s.Used)
+	if missing < 0 && s.Requested > 0 {
+		return math.MaxInt64
+	}
+	return missing
+}
 
-// Admit rejects the pod for the first thing that the node is short of.
-func (NodeFit) Admit(_ context.Context, req Request) (Verdict, error) {
+// Class is Predicate.
+func (NodeFit) Class() Class { return Predicate }
+
+// Admit rejects the pod for all that the node is short of; the first gives the
+// Reason.
+func (f NodeFit) Admit(ctx context.Context, req Request) (Verdict, error) {
 	if req.Node == nil {
 		return Verdict{}, errNoNode
 	}
-	short := Shortages(req.Pod, req.Node.Status.Allocatable, req.Ledger)
-	if len(short) == 0 {
-		return Admitted(), nil
+	allocatable := req.Node.Status.Allocatable
+	if f.Devices != nil {
+		var err error
+		if allocatable, err = f.Devices(ctx, req.Pod, allocatable); err != nil {
+			return RetryLater(ReasonUnexpectedAdmissionError,
+				fmt.Sprintf("Update plugin resources failed due to %v, which is unexpected.", err), 0), nil
+		}
 	}
-	return Rejected(short[0].Reason(), short[0].Message()), nil
+	return RejectedShort(shortages(req.Prepared(), allocatable, req.Ledger)), nil
 }
 
 // Shortages lists all that the node lacks for the pod, in the kubelet's order;
 // scalar resources by name, where the kubelet has them in any order.
 func Shortages(pod *v1.Pod, allocatable v1.ResourceList, ledger *Ledger) []Shortage {
+	return shortages(Prepare(pod), allocatable, ledger)
+}
+
+func shortages(p *Prepared, allocatable v1.ResourceList, ledger *Ledger) []Shortage {
 	var short []Shortage
-	lack := func(name v1.ResourceName, requested, used, capacity int64) {
-		if requested > 0 && requested > capacity-used {
+	lack := func(name v1.ResourceName, requested int64) {
+		if requested <= 0 {
+			return
+		}
+		used, capacity := ledger.UsedOf(name), amountOf(allocatable, name)
+		if requested > capacity-used {
 			short = append(short, Shortage{name, requested, used, capacity})
 		}
 	}
-	pods := int64(ledger.Pods())
-	lack(v1.ResourcePods, 1, pods, value(allocatable[v1.ResourcePods]))
-
-	want := PodRequests(pod)
-	if want.zero() {
-		return short
-	}
-	have, used := requestsOf(allocatable), ledger.Used()
-	lack(v1.ResourceCPU, want.MilliCPU, used.MilliCPU, have.MilliCPU)
-	lack(v1.ResourceMemory, want.Memory, used.Memory, have.Memory)
-	lack(v1.ResourceEphemeralStorage, want.EphemeralStorage, used.EphemeralStorage, have.EphemeralStorage)
-	for _, name := range want.scalarNames() {
+	lack(v1.ResourcePods, 1)
+	lack(v1.ResourceCPU, p.requests.MilliCPU)
+	lack(v1.ResourceMemory, p.requests.Memory)
+	lack(v1.ResourceEphemeralStorage, p.requests.EphemeralStorage)
+	for _, name := range p.names {
+		requested := p.requests.Scalar[name]
 		if _, listed := allocatable[name]; !listed && isExtended(name) {
-			continue
+			requested = amountOf(p.pod.Spec.Overhead, name)
 		}
-		lack(name, want.Scalar[name], used.Scalar[name], have.Scalar[name])
+		lack(name, requested)
 	}
 	return short
 }
 
 // NodePorts checks that the host ports that a pod asks for are free.
 type NodePorts struct {
-	// Of gives the ports that a pod takes of the node; nil is [HostPorts]. A
-	// host whose containers share the node's network gives all their ports,
-	// and enters its pods with [Chain.HostPorts] set alike.
+	// Of gives the ports that a pod takes of the node; nil is what its chain
+	// counts, see [Chain.HostPorts].
 	Of func(*v1.Pod) []v1.ContainerPort
 }
 
+// Class is Predicate.
+func (NodePorts) Class() Class { return Predicate }
+
 // Admit rejects a pod that asks for a port that another pod holds.
 func (c NodePorts) Admit(_ context.Context, req Request) (Verdict, error) {
-	of := c.Of
-	if of == nil {
-		of = HostPorts
+	if c.Of != nil {
+		for _, p := range c.Of(req.Pod) {
+			if req.Ledger.portTaken(portKey(p)) {
+				return Rejected(ReasonNodePorts, messageNodePorts), nil
+			}
+		}
+		return Admitted(), nil
 	}
-	for _, p := range of(req.Pod) {
-		if req.Ledger.HostPortTaken(p) {
-			return Rejected("NodePorts", "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports"), nil
+	for _, p := range req.Prepared().ports {
+		if req.Ledger.portTaken(p) {
+			return Rejected(ReasonNodePorts, messageNodePorts), nil
 		}
 	}
 	return Admitted(), nil

@@ -89,16 +89,13 @@ func milliValue(q resource.Quantity) int64 {
 }
 
 func value(q resource.Quantity) int64 {
+	if n, ok := q.AsInt64(); ok {
+		return max(n, 0) // the usual case, which needs no big numbers
+	}
 	if q.CmpInt64(math.MaxInt64) >= 0 {
 		return math.MaxInt64
 	}
 	return max(q.Value(), 0)
-}
-
-// zero tells whether nothing at all is requested, so that only the number of
-// pods counts.
-func (r Requests) zero() bool {
-	return r.MilliCPU == 0 && r.Memory == 0 && r.EphemeralStorage == 0 && len(r.Scalar) == 0
 }
 
 // scalarNames are the names of the scalar resources in order.
@@ -112,4 +109,39 @@ func (r Requests) scalarNames() []v1.ResourceName {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// isDeviceClass tells whether a resource stands for a device class, which a
+// resource claim satisfies.
+func isDeviceClass(name v1.ResourceName) bool {
+	return strings.HasPrefix(string(name), "deviceclass.resource.kubernetes.io/")
+}
+
+// Of is the amount of one resource: cpu in millicores, one pod for "pods", zero
+// for what is not counted.
+func (r Requests) Of(name v1.ResourceName) int64 {
+	switch name {
+	case v1.ResourceCPU:
+		return r.MilliCPU
+	case v1.ResourceMemory:
+		return r.Memory
+	case v1.ResourceEphemeralStorage:
+		return r.EphemeralStorage
+	case v1.ResourcePods:
+		return 1
+	default:
+		return r.Scalar[name]
+	}
+}
+
+// amountOf is the amount of one resource in a list.
+func amountOf(list v1.ResourceList, name v1.ResourceName) int64 {
+	q, ok := list[name]
+	switch {
+	case !ok:
+		return 0
+	case name == v1.ResourceCPU:
+		return milliValue(q)
+	}
+	return value(q)
 }

@@ -1,0 +1,108 @@
+package admissiontest_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/admission/admissiontest"
+)
+
+func TestKubeletsChecksKeepTheRules(t *testing.T) {
+	cases := append(admissiontest.Cases(), admissiontest.Case{
+		Name: "elsewhere",
+		Pod: func() *v1.Pod {
+			pod := admissiontest.NewPod("new").Pod
+			pod.Spec.NodeName = "elsewhere"
+			pod.Spec.NodeSelector = map[string]string{"zone": "b"}
+			pod.Spec.SecurityContext = &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: "vm.x"}}}
+			return pod
+		}(),
+		Node: admissiontest.NewNode("node"),
+	})
+	for _, check := range admission.KubeletChecks(admission.Kubelet{Allocator: nobody{}}) {
+		t.Run(check.Name, func(t *testing.T) { admissiontest.TestHandler(t, check.Handler, cases...) })
+	}
+}
+
+type nobody struct{}
+
+func (nobody) Allocate(context.Context, *v1.Pod) error { return nil }
+func (nobody) Free(*v1.Pod)                            {}
+
+type classed struct {
+	admission.AdmitFunc
+	class admission.Class
+}
+
+func (c classed) Class() admission.Class { return c.class }
+
+// leaky hands out one thing, and forgets to take it back.
+type leaky struct {
+	classed
+	held atomic.Bool
+}
+
+func (l *leaky) Reserve(context.Context, admission.Request) (admission.Verdict, error) {
+	if l.held.Swap(true) {
+		return admission.Rejected("Gone", "it is taken"), nil
+	}
+	return admission.Admitted(), nil
+}
+func (*leaky) Commit(*v1.Pod)  {}
+func (*leaky) Release(*v1.Pod) {}
+
+func TestSuiteCatchesBrokenHandlers(t *testing.T) {
+	var calls atomic.Int64
+	admit := func(context.Context, admission.Request) (admission.Verdict, error) { return admission.Admitted(), nil }
+	for rule, broken := range map[string]admission.AdmitHandler{
+		"WellFormed, case \"static\"": admission.AdmitFunc(func(_ context.Context, r admission.Request) (admission.Verdict, error) {
+			return admission.Verdict{Outcome: admission.Reject}, nil
+		}),
+		"WellFormed, case \"room for all\"": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+			return admission.Verdict{Outcome: admission.Admit, Reason: "Why"}, nil
+		}),
+		"unknown outcome": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+			return admission.Verdict{}, nil
+		}),
+		"Stable": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+			return admission.Rejected("Again", fmt.Sprint(calls.Add(1))), nil
+		}),
+		"wrote to the pod": admission.AdmitFunc(func(_ context.Context, r admission.Request) (admission.Verdict, error) {
+			r.Pod.Spec.NodeName = "mine"
+			return admission.Admitted(), nil
+		}),
+		"wrote to the node": admission.AdmitFunc(func(_ context.Context, r admission.Request) (admission.Verdict, error) {
+			r.Node.Name = "mine"
+			return admission.Admitted(), nil
+		}),
+		"wrote to the ledger": admission.AdmitFunc(func(_ context.Context, r admission.Request) (admission.Verdict, error) {
+			_ = r.Ledger.Add(r.Pod)
+			return admission.Admitted(), nil
+		}),
+		"HonestClass": classed{func(_ context.Context, r admission.Request) (admission.Verdict, error) {
+			if r.Node == nil {
+				return admission.Rejected("NoNode", "there is none"), nil
+			}
+			return admission.Admitted(), nil
+		}, admission.PodAlone},
+		"HonestShort": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+			return admission.RejectedShort([]admission.Shortage{{Resource: "cpu", Requested: 1}}), nil
+		}),
+		"panicked": admission.AdmitFunc(func(_ context.Context, r admission.Request) (admission.Verdict, error) {
+			_ = r.Pod.Spec.Containers[0]
+			return admission.Admitted(), nil
+		}),
+		"Reserves": &leaky{classed: classed{AdmitFunc: admit}},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			require.ErrorContains(t, admissiontest.CheckHandler(t.Context(), broken, admissiontest.Cases()...), rule)
+		})
+	}
+	require.NoError(t, admissiontest.CheckHandler(t.Context(), admission.AdmitFunc(admit), admissiontest.Cases()...))
+}

@@ -1,0 +1,185 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Admit judges the pod and, if it is admitted, makes the reservations of the
+// chain's Reservers and enters it in the ledger. A pod that is entered already is
+// judged without itself and stays entered if it is admitted again; otherwise it
+// is taken out.
+//
+// A pod that preempts is entered as well, and its victims are noted as leaving,
+// so that nobody else takes their room: see [Plan] for what the caller owes then.
+func (c *Chain) Admit(ctx context.Context, pod *v1.Pod) (Decision, error) {
+	switch {
+	case c.Ledger == nil:
+		return Decision{}, errNilLedger
+	case pod == nil:
+		return Decision{}, errNilPod
+	}
+	return c.AdmitPrepared(ctx, c.Prepare(pod))
+}
+
+// AdmitPrepared is Admit for a pod that is prepared.
+func (c *Chain) AdmitPrepared(ctx context.Context, p *Prepared) (Decision, error) {
+	switch {
+	case c.Ledger == nil:
+		return Decision{}, errNilLedger
+	case p.key == "":
+		return Decision{}, errNameless
+	}
+	before := c.Ledger.find(p.key)
+	c.Ledger.remove(p.key)
+	d, err := c.judge(ctx, p, true)
+	if err != nil {
+		return d, err
+	}
+	if d.Outcome == Admit {
+		c.reserve(ctx, p, &d)
+	}
+	if d.Outcome != Admit && d.Plan == nil {
+		c.release(before)
+		return d, nil
+	}
+	e := &entry{Prepared: p, order: c.Ledger.next}
+	if before != nil {
+		e.order = before.order
+	} else {
+		c.Ledger.next++
+	}
+	c.Ledger.enter(e)
+	if d.Plan != nil {
+		for _, v := range d.Plan.Victims {
+			c.Ledger.SetLeaving(KeyOf(v.Pod), true)
+		}
+	}
+	return d, nil
+}
+
+// Enter puts a pod into the ledger without judging it: one that runs already
+// and is to be left alone.
+func (c *Chain) Enter(pod *v1.Pod) error { return c.Ledger.AddPrepared(c.Prepare(pod)) }
+
+// Update counts a pod that is in by what it is now; see [Ledger.Update].
+func (c *Chain) Update(pod *v1.Pod) error { return c.Ledger.UpdatePrepared(c.Prepare(pod)) }
+
+// Remove takes a pod out of the ledger, gives back what was reserved for it, and
+// tells whether it was in.
+func (c *Chain) Remove(uid types.UID) bool {
+	e := c.Ledger.find(Key(uid))
+	if e == nil {
+		return false
+	}
+	c.Ledger.remove(e.key)
+	c.release(e)
+	return true
+}
+
+// Reserver is an optional power of an [AdmitHandler]: it sets something aside
+// for a pod, as devices or whole CPUs. Its Admit is as pure as any. Reserve is
+// called once all checks have admitted the pod; then Commit, when all Reservers
+// have, or Release, when one of them has not. Release comes at the pod's end too.
+// All three are called by the chain's one writer. Reserve may be called for a pod
+// that has its things already, and leaves it at that.
+type Reserver interface {
+	AdmitHandler
+	// Reserve sets aside what the pod needs. A verdict other than Admit, or an
+	// error, leaves nothing set aside.
+	Reserve(ctx context.Context, req Request) (Verdict, error)
+	// Commit makes the reservation last.
+	Commit(pod *v1.Pod)
+	// Release gives everything back that is set aside for the pod.
+	Release(pod *v1.Pod)
+}
+
+// reserve runs the Reservers in order; the first that refuses becomes the
+// verdict, and what was set aside before it is given back.
+func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision) {
+	var held []Reserver
+	for i, check := range c.Checks {
+		r, ok := check.Handler.(Reserver)
+		if !ok {
+			continue
+		}
+		if v := c.reserveOne(ctx, p, check.Name, r); v.Outcome != Admit {
+			d.Checks[i], d.Verdict = v, v.Verdict
+			for _, h := range slices.Backward(held) {
+				h.Release(p.pod)
+			}
+			return
+		}
+		held = append(held, r)
+	}
+	for _, h := range held {
+		h.Commit(p.pod)
+	}
+}
+
+func (c *Chain) reserveOne(ctx context.Context, p *Prepared, name string, r Reserver) CheckVerdict {
+	req := Request{Pod: p.pod, Ledger: c.Ledger, OS: c.OS, prepared: p}
+	if c.Nodes != nil {
+		node, err := c.node(ctx, false)
+		if err != nil {
+			return unreadableNode(err)
+		}
+		req.Node = node
+	}
+	return Check{Name: name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
+}
+
+func (c *Chain) release(e *entry) {
+	if e == nil {
+		return
+	}
+	for _, check := range c.Checks {
+		if r, ok := check.Handler.(Reserver); ok {
+			r.Release(e.pod)
+		}
+	}
+}
+
+// Allocator hands out what a node has in pieces: devices, CPUs, memory banks.
+type Allocator interface {
+	// Allocate sets aside what the pod needs; for a pod that has it already it
+	// does nothing. An error with a method Type() string is a refusal with that
+	// Reason; any other one is tried again.
+	Allocate(ctx context.Context, pod *v1.Pod) error
+	// Free gives back all that the pod has.
+	Free(pod *v1.Pod)
+}
+
+// Allocation reserves what an [Allocator] hands out, in the kubelet's words.
+type Allocation struct {
+	Allocator Allocator
+}
+
+// Class is PodAlone.
+func (Allocation) Class() Class { return PodAlone }
+
+// Admit admits: whether there is enough shows when it is reserved.
+func (Allocation) Admit(context.Context, Request) (Verdict, error) { return Admitted(), nil }
+
+// Reserve allocates.
+func (a Allocation) Reserve(ctx context.Context, req Request) (Verdict, error) {
+	err := a.Allocator.Allocate(ctx, req.Pod)
+	if err == nil {
+		return Admitted(), nil
+	}
+	if typed, ok := err.(interface{ Type() string }); ok {
+		return Rejected(typed.Type(), err.Error()), nil
+	}
+	return RetryLater(ReasonUnexpectedAdmissionError,
+		fmt.Sprintf("Allocate failed due to %v, which is unexpected", err), 0), nil
+}
+
+// Commit does nothing: what was allocated stays.
+func (Allocation) Commit(*v1.Pod) {}
+
+// Release frees.
+func (a Allocation) Release(pod *v1.Pod) { a.Allocator.Free(pod) }

@@ -1,0 +1,284 @@
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/admission"
+)
+
+func kubeletChain(node *v1.Node) *admission.Chain {
+	return &admission.Chain{
+		Ledger: admission.NewLedger(),
+		Nodes:  admission.FixedNode(node),
+		Checks: admission.KubeletChecks(admission.Kubelet{}),
+		OS:     "linux",
+	}
+}
+
+func TestFirstFailureInTheKubeletsOrderIsTheReason(t *testing.T) {
+	node := newNode(resources("pods", "0"))
+	pod := newPod("a", nil)
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: "vm.x"}}}
+	pod.Spec.NodeName = "elsewhere"
+	pod.Labels = map[string]string{v1.LabelOSStable: "windows"}
+	chain := kubeletChain(node)
+	reason := func() string {
+		d, err := chain.Check(t.Context(), pod)
+		require.NoError(t, err)
+		return d.Reason
+	}
+	require.Equal(t, "SysctlForbidden", reason())
+	pod.Spec.SecurityContext = nil
+	require.Equal(t, "PodOSSelectorNodeLabelDoesNotMatch", reason())
+	pod.Labels = nil
+	require.Equal(t, "OutOfpods", reason())
+	node.Status.Allocatable = resources("pods", "1")
+	require.Equal(t, "NodeName", reason())
+	pod.Spec.NodeName = ""
+	require.Empty(t, reason())
+}
+
+func TestChecksThatNeedNoNodeComeBeforeAnUnreadableOne(t *testing.T) {
+	chain := kubeletChain(nil)
+	chain.Nodes = admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return nil, errors.New("no route") })
+	pod := newPod("a", nil)
+	d, err := chain.Check(t.Context(), pod)
+	require.NoError(t, err)
+	require.Equal(t, admission.ReasonInvalidNodeInfo, d.Reason)
+
+	pod.Spec.SecurityContext = &v1.PodSecurityContext{Sysctls: []v1.Sysctl{{Name: "vm.x"}}}
+	d, err = chain.Check(t.Context(), pod)
+	require.NoError(t, err)
+	require.Equal(t, admission.Reject, d.Outcome)
+	require.Equal(t, "SysctlForbidden", d.Reason)
+
+	chain.Nodes = admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return nil, nil })
+	d, err = chain.Check(t.Context(), newPod("b", nil))
+	require.NoError(t, err)
+	require.Equal(t, admission.ReasonInvalidNodeInfo, d.Reason, "a getter that gives nothing")
+}
+
+// The node is read afresh when node affinity alone failed, once, and never to
+// check again what matched.
+func TestFreshNodeOnALoneAffinityFailure(t *testing.T) {
+	stale := newNode(resources("pods", "1", "cpu", "1"))
+	stale.Labels = map[string]string{"zone": "a"}
+	relabelled := stale.DeepCopy()
+	relabelled.Labels["zone"] = "b"
+	for _, c := range []struct {
+		name, zone, cpu string
+		fails           bool
+		reads           int
+		reason          string
+	}{
+		{"it matches", "a", "1", false, 0, ""},
+		{"only the fresh one matches", "b", "1", false, 1, ""},
+		{"neither matches", "c", "1", false, 1, "NodeAffinity"},
+		{"there is no room either", "b", "2", false, 0, "OutOfcpu"},
+		{"the fresh one can't be read", "b", "1", true, 1, "NodeAffinity"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reads := 0
+			chain := kubeletChain(nil)
+			chain.Nodes = admission.NodeFunc(func(_ context.Context, fresh bool) (*v1.Node, error) {
+				if !fresh {
+					return stale, nil
+				}
+				reads++
+				if c.fails {
+					return nil, errors.New("no route")
+				}
+				return relabelled, nil
+			})
+			pod := newPod("a", resources("cpu", c.cpu))
+			pod.Spec.NodeSelector = map[string]string{"zone": c.zone}
+			d, err := chain.Check(t.Context(), pod)
+			require.NoError(t, err)
+			require.Equal(t, c.reason, d.Reason)
+			require.Equal(t, c.reads, reads)
+		})
+	}
+}
+
+// The kubelet writes the label into the node that it shares with its cache.
+func TestOSLabelOfTheNodeIsPutRightInACopy(t *testing.T) {
+	node := newNode(resources("pods", "1"))
+	node.Labels = map[string]string{v1.LabelOSStable: "plan9"}
+	pod := newPod("a", nil)
+	pod.Spec.NodeSelector = map[string]string{v1.LabelOSStable: "linux"}
+	before := node.DeepCopy()
+	d, err := kubeletChain(node).Check(t.Context(), pod)
+	require.NoError(t, err)
+	require.Equal(t, admission.Admit, d.Outcome, d.Message)
+	require.Equal(t, before, node)
+}
+
+// devices hands out one thing at a time.
+type devices struct {
+	free int
+	held map[string]bool
+	err  error
+}
+
+func (d *devices) Allocate(_ context.Context, pod *v1.Pod) error {
+	switch {
+	case d.err != nil:
+		return d.err
+	case d.held[pod.Name]:
+		return nil
+	case d.free == 0:
+		return alignment{}
+	}
+	d.held[pod.Name] = true
+	d.free--
+	return nil
+}
+
+func (d *devices) Free(pod *v1.Pod) {
+	if d.held[pod.Name] {
+		delete(d.held, pod.Name)
+		d.free++
+	}
+}
+
+type alignment struct{}
+
+func (alignment) Error() string { return "Resources cannot be allocated with Topology locality" }
+func (alignment) Type() string  { return "TopologyAffinityError" }
+
+func TestReservations(t *testing.T) {
+	first, second := &devices{free: 2, held: map[string]bool{}}, &devices{free: 1, held: map[string]bool{}}
+	chain := kubeletChain(newNode(resources("pods", "10", "cpu", "1")))
+	chain.Checks = append([]admission.Check{
+		{Name: "First", Handler: admission.Allocation{Allocator: first}},
+		{Name: "Second", Handler: admission.Allocation{Allocator: second}},
+	}, chain.Checks...)
+	admit := func(pod *v1.Pod) admission.Verdict {
+		d, err := chain.Admit(t.Context(), pod)
+		require.NoError(t, err)
+		return d.Verdict
+	}
+
+	require.Equal(t, "OutOfcpu", admit(newPod("big", resources("cpu", "2"))).Reason)
+	require.Empty(t, first.held, "nothing is reserved for a pod that a check refuses")
+
+	_, err := chain.Check(t.Context(), newPod("a", nil))
+	require.NoError(t, err)
+	require.Empty(t, first.held, "a what-if reserves nothing")
+
+	require.Equal(t, admission.Admitted(), admit(newPod("a", nil)))
+	require.Equal(t, admission.Admitted(), admit(newPod("a", nil)), "asked again, it keeps what it has")
+	require.Equal(t, 1, first.free)
+
+	v := admit(newPod("b", nil))
+	require.Equal(t, admission.Rejected("TopologyAffinityError", "Resources cannot be allocated with Topology locality"), v)
+	require.Equal(t, 1, first.free, "rolled back")
+	require.False(t, chain.Ledger.Has("b"))
+
+	second.err = errors.New("plugin away")
+	v = admit(newPod("c", nil))
+	require.Equal(t, admission.RetryLater("UnexpectedAdmissionError", "Allocate failed due to plugin away, which is unexpected", 0), v)
+
+	require.True(t, chain.Remove("a"))
+	require.Equal(t, 2, first.free)
+	require.False(t, chain.Remove("a"))
+}
+
+func TestPreparedCheckAllocatesNothing(t *testing.T) {
+	node := newNode(resources("pods", "110", "cpu", "8", "memory", "64Gi", "example.com/gpu", "4"))
+	chain := kubeletChain(node)
+	require.NoError(t, chain.Enter(newPod("a", resources("cpu", "1", "example.com/gpu", "1"), 80)))
+	p := chain.Prepare(newPod("b", resources("cpu", "1", "memory", "1Gi", "example.com/gpu", "1"), 81))
+	ctx := t.Context()
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if d, err := chain.CheckPrepared(ctx, p); err != nil || d.Outcome != admission.Admit {
+			t.Error(d, err)
+		}
+	}))
+}
+
+// Any number of goroutines may ask, of one ledger and of forks of it.
+func TestCheckFromManyGoroutines(t *testing.T) {
+	chain := kubeletChain(newNode(resources("pods", "110", "cpu", "8")))
+	require.NoError(t, chain.Enter(newPod("a", resources("cpu", "1"), 80)))
+	ctx := t.Context()
+	done := make(chan error)
+	for i := range 8 {
+		own := *chain
+		if i%2 == 0 {
+			own.Ledger = chain.Ledger.Fork()
+		}
+		go func() {
+			var first error
+			for range 100 {
+				if _, err := own.Check(ctx, newPod("a", resources("cpu", "8"))); err != nil && first == nil {
+					first = err
+				}
+			}
+			done <- first
+		}()
+	}
+	for range 8 {
+		require.NoError(t, <-done)
+	}
+}
+
+func TestNilEverything(t *testing.T) {
+	_, err := (&admission.Chain{Ledger: admission.NewLedger()}).Check(t.Context(), nil)
+	require.ErrorContains(t, err, "nil")
+	_, err = (&admission.Chain{Ledger: admission.NewLedger()}).Admit(t.Context(), nil)
+	require.ErrorContains(t, err, "nil")
+	d, err := kubeletChain(&v1.Node{}).Check(t.Context(), &v1.Pod{})
+	require.NoError(t, err)
+	require.Equal(t, "OutOfpods", d.Reason, "a node without an allocatable has room for nobody")
+}
+
+// A node getter that hangs costs ten seconds, and is a verdict by name.
+func TestNodeGetterThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		chain := kubeletChain(nil)
+		chain.Nodes = admission.NodeFunc(func(ctx context.Context, _ bool) (*v1.Node, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		began := time.Now()
+		d, err := chain.Check(t.Context(), newPod("a", nil))
+		require.NoError(t, err)
+		require.Equal(t, admission.ReasonInvalidNodeInfo, d.Reason)
+		require.Equal(t, 10*time.Second, time.Since(began))
+	})
+}
+
+// Thousands of ports, terms and containers are judged like any other.
+func TestHugePod(t *testing.T) {
+	pod := newPod("a", nil)
+	var terms []v1.NodeSelectorTerm
+	for i := range 5_000 {
+		name := fmt.Sprint("c", i)
+		pod.Spec.Containers = append(pod.Spec.Containers, v1.Container{Name: name, Ports: []v1.ContainerPort{{HostPort: int32(i + 1)}},
+			Resources: v1.ResourceRequirements{Requests: resources("cpu", "1e18", "memory", "-1", "example.com/"+name, "1")}})
+		terms = append(terms, v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: name, Operator: "Near"}}})
+	}
+	pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms},
+	}}
+	chain := kubeletChain(newNode(resources("pods", "10", "cpu", "4")))
+	require.NoError(t, chain.Enter(newPod("b", nil, 5_000)))
+	d, err := chain.Check(t.Context(), pod)
+	require.NoError(t, err)
+	require.Equal(t, "OutOfcpu", d.Reason)
+	reasons := map[string]string{}
+	for _, c := range d.Checks {
+		reasons[c.Name] = c.Reason
+	}
+	require.Equal(t, "NodeAffinity", reasons["NodeAffinity"], "a term that can't be read matches nothing")
+	require.Equal(t, "NodePorts", reasons["NodePorts"])
+}

@@ -1,0 +1,154 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Explanation is all that a chain has to say about one pod, as data (its JSON)
+// and for a person (its String).
+type Explanation struct {
+	Pod     string  `json:"pod"` // namespace/name
+	Outcome Outcome `json:"outcome"`
+	Reason  string  `json:"reason,omitempty"`
+	Message string  `json:"message,omitempty"`
+	// Checks holds the verdict of every check, in the chain's order.
+	Checks []ExplainedCheck `json:"checks"`
+	// Room holds, for each resource that the pod asks for, what there is of it.
+	Room []Room `json:"room,omitempty"`
+	// Holders are the pods that hold most of what is missing, the largest first.
+	Holders []Holder `json:"holders,omitempty"`
+	// Victims are the pods that would be stopped for this one, in order.
+	Victims []string `json:"victims,omitempty"`
+}
+
+// ExplainedCheck is the verdict of one check.
+type ExplainedCheck struct {
+	Name    string  `json:"name"`
+	Outcome Outcome `json:"outcome"`
+	Reason  string  `json:"reason,omitempty"`
+	Message string  `json:"message,omitempty"`
+}
+
+// Room is what there is of one resource: cpu in millicores, pods as a count, all
+// else in base units.
+type Room struct {
+	Resource  v1.ResourceName `json:"resource"`
+	Requested int64           `json:"requested"`
+	Used      int64           `json:"used"`
+	Capacity  int64           `json:"capacity"`
+	// Free is below zero on a node that is over its capacity.
+	Free int64 `json:"free"`
+}
+
+// Holder is a pod that holds some of a resource that is short.
+type Holder struct {
+	Resource v1.ResourceName `json:"resource"`
+	Pod      string          `json:"pod"` // namespace/name
+	Amount   int64           `json:"amount"`
+}
+
+// holdersShown is how many pods an explanation names for one resource.
+const holdersShown = 3
+
+// Explain judges the pod without any effect and tells all about it: every
+// check, what there is, and which pods hold most of what is missing. Naming
+// those is the one thing in a chain that looks at every pod of the node.
+func (c *Chain) Explain(ctx context.Context, pod *v1.Pod) (Explanation, error) {
+	d, err := c.Check(ctx, pod)
+	if err != nil {
+		return Explanation{}, err
+	}
+	e := Explanation{Pod: nameOf(pod), Outcome: d.Outcome, Reason: d.Reason, Message: d.Message}
+	for _, v := range d.Checks {
+		e.Checks = append(e.Checks, ExplainedCheck{v.Name, v.Outcome, v.Reason, v.Message})
+		for _, s := range v.Short {
+			e.Holders = append(e.Holders, c.Ledger.largest(s.Resource, KeyOf(pod))...)
+		}
+	}
+	if d.Plan != nil {
+		for _, v := range d.Plan.Victims {
+			e.Victims = append(e.Victims, nameOf(v.Pod))
+		}
+	}
+	if c.Nodes != nil {
+		if node, err := c.node(ctx, false); err == nil {
+			e.Room = c.room(pod, node.Status.Allocatable)
+		}
+	}
+	return e, nil
+}
+
+// room lists what the pod asks for beside what there is, without the pod.
+func (c *Chain) room(pod *v1.Pod, allocatable v1.ResourceList) []Room {
+	ledger := c.Ledger.Fork()
+	ledger.RemovePod(pod)
+	p := c.Prepare(pod)
+	var rooms []Room
+	names := append([]v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}, p.names...)
+	for _, name := range names {
+		r := Room{Resource: name, Requested: p.requests.Of(name), Used: ledger.UsedOf(name), Capacity: amountOf(allocatable, name)}
+		if r.Free = r.Capacity - r.Used; r.Requested > 0 {
+			rooms = append(rooms, r)
+		}
+	}
+	return rooms
+}
+
+// largest are the pods but one that hold most of a resource.
+func (l *Ledger) largest(name v1.ResourceName, but Key) []Holder {
+	if name == v1.ResourcePods {
+		return nil
+	}
+	var all []Holder
+	for e := range l.entries() {
+		if n := e.running.Of(name); n > 0 && e.key != but {
+			all = append(all, Holder{name, nameOf(e.pod), n})
+		}
+	}
+	slices.SortFunc(all, func(a, b Holder) int {
+		return cmp.Or(cmp.Compare(b.Amount, a.Amount), cmp.Compare(a.Pod, b.Pod))
+	})
+	return all[:min(len(all), holdersShown)]
+}
+
+func nameOf(pod *v1.Pod) string {
+	if pod.Namespace == "" {
+		return pod.Name
+	}
+	return pod.Namespace + "/" + pod.Name
+}
+
+// String is the explanation as text of several lines.
+func (e Explanation) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", e.Pod, e.Outcome)
+	if e.Reason != "" {
+		fmt.Fprintf(&b, ", %s: %s", e.Reason, e.Message)
+	}
+	b.WriteString("\n")
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, c := range e.Checks {
+		fmt.Fprintf(w, "  %s\t%s\n", c.Name, strings.TrimSpace(fmt.Sprintf("%s %s", c.Outcome, c.Reason)))
+	}
+	if len(e.Room) > 0 {
+		fmt.Fprintf(w, "  RESOURCE\tREQUESTED\tUSED\tCAPACITY\tFREE\n")
+	}
+	for _, r := range e.Room {
+		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\n", r.Resource, r.Requested, r.Used, r.Capacity, r.Free)
+	}
+	w.Flush()
+	for _, h := range e.Holders {
+		fmt.Fprintf(&b, "  %s holds %d of %s\n", h.Pod, h.Amount, h.Resource)
+	}
+	for _, v := range e.Victims {
+		fmt.Fprintf(&b, "  %s would be stopped\n", v)
+	}
+	return b.String()
+}

@@ -1,0 +1,111 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/component-helpers/nodedeclaredfeatures"
+	helpers "k8s.io/component-helpers/resource"
+)
+
+// Reasons of the checks of what an agent and its node can do.
+const (
+	ReasonPodLevelResources  = "PodLevelResourcesNotSupported"
+	ReasonFeatureUnsupported = "PodFeatureUnsupported"
+	ReasonNodeShutdown       = "NodeShutdown"
+)
+
+// PodLevelResources refuses pods that state resources for the pod as a whole
+// where they can't be had: anywhere but on linux, or with the feature off.
+type PodLevelResources struct {
+	// Disabled is the feature gate turned off.
+	Disabled bool
+}
+
+// Class is PodAlone.
+func (PodLevelResources) Class() Class { return PodAlone }
+
+// Admit rejects a pod with pod-level resources that are not supported.
+func (f PodLevelResources) Admit(_ context.Context, req Request) (Verdict, error) {
+	if !helpers.IsPodLevelResourcesSet(req.Pod) {
+		return Admitted(), nil
+	}
+	os := osOr(req.OS)
+	switch {
+	case os == "windows":
+		return Rejected(ReasonPodLevelResources, "pod-level resources are not supported on Windows"), nil
+	case os != "linux":
+		return Rejected(ReasonPodLevelResources, "pod-level resources are not supported on the node"), nil
+	case f.Disabled:
+		return Rejected(ReasonPodLevelResources, "PodLevelResources feature gate is disabled"), nil
+	}
+	return Admitted(), nil
+}
+
+// DeclaredFeatures checks that the node has the features that a pod's spec
+// implies. Make one with [NewDeclaredFeatures]; it is safe for concurrent use.
+type DeclaredFeatures struct {
+	framework *nodedeclaredfeatures.Framework
+	version   *version.Version
+	has       nodedeclaredfeatures.FeatureSet
+}
+
+// NewDeclaredFeatures is for an agent of a Kubernetes version, as "1.36.3",
+// that declared the features when it started. Features that nobody knows are
+// passed over. The error names a version that can't be read.
+func NewDeclaredFeatures(kubernetes string, declared ...string) (*DeclaredFeatures, error) {
+	v, err := version.ParseSemantic(kubernetes)
+	if err != nil {
+		return nil, fmt.Errorf("declared features: version %q: %w", kubernetes, err)
+	}
+	f := nodedeclaredfeatures.DefaultFramework
+	return &DeclaredFeatures{framework: f, version: v, has: f.TryMap(slices.Sorted(slices.Values(declared)))}, nil
+}
+
+// Class is PodAlone.
+func (*DeclaredFeatures) Class() Class { return PodAlone }
+
+// Admit rejects a pod that needs what the node does not declare.
+func (f *DeclaredFeatures) Admit(_ context.Context, req Request) (Verdict, error) {
+	wanted, err := f.framework.InferForPodScheduling(
+		&nodedeclaredfeatures.PodInfo{Spec: &req.Pod.Spec, Status: &req.Pod.Status}, f.version)
+	if err != nil {
+		return Rejected(ReasonFeatureUnsupported, fmt.Sprintf("Failed to infer pod's feature requirements: %v", err)), nil
+	}
+	if wanted.IsEmpty() {
+		return Admitted(), nil
+	}
+	match, err := f.framework.MatchNodeFeatureSet(wanted, f.has)
+	switch {
+	case err != nil:
+		return Rejected(ReasonFeatureUnsupported,
+			fmt.Sprintf("Failed to match pod's feature requirements against the node: %v", err)), nil
+	case !match.IsMatch:
+		missing := slices.Sorted(slices.Values(match.UnsatisfiedRequirements))
+		return Rejected(ReasonFeatureUnsupported,
+			"Pod requires node features that are not available: "+strings.Join(missing, ", ")), nil
+	}
+	return Admitted(), nil
+}
+
+// NodeShutdown refuses every pod, critical and static ones too, while the node
+// is shutting down.
+type NodeShutdown struct {
+	// Active tells whether it is. It must not block, and is called from many
+	// goroutines; nil is never.
+	Active func() bool
+}
+
+// Class is PodAlone.
+func (NodeShutdown) Class() Class { return PodAlone }
+
+// Admit rejects while the node shuts down.
+func (s NodeShutdown) Admit(context.Context, Request) (Verdict, error) {
+	if s.Active != nil && s.Active() {
+		return Rejected(ReasonNodeShutdown, "Pod was rejected as the node is shutting down."), nil
+	}
+	return Admitted(), nil
+}

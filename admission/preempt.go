@@ -1,0 +1,136 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// What a critical pod is told while it waits for its victims, and what they are
+// told. Texts for victims are the kubelet's.
+const (
+	// ReasonPreempting is the Reason of the pod that waits, of the victims'
+	// status and of the events about them.
+	ReasonPreempting = "Preempting"
+	// MessagePreempted is the message of a victim's status and of its event.
+	MessagePreempted = "Preempted in order to admit critical pod"
+
+	conditionPreempted = "Pod was preempted by Kubelet to accommodate a critical pod."
+)
+
+// Plan is how a critical pod gets its room. Whoever called [Chain.Admit] owes
+// then: to stop the victims with their own grace, in the order given or all at
+// once, to take each out of the ledger when nothing of it runs, and to call
+// Admit for the pod again when all of them are gone; a victim that can't be
+// stopped is noted with [Ledger.SetLeaving] as staying before. Until then the pod
+// itself is in the ledger; giving up is [Chain.Remove]. A plan of
+// [Chain.Check] obliges to nothing.
+type Plan struct {
+	// Needs is what must become free, in the kubelet's order of resources.
+	Needs []Need
+	// Victims are the pods to stop: BestEffort, then Burstable, then Guaranteed
+	// ones. It is empty when those that are leaving already give enough.
+	Victims []Victim
+}
+
+// Need is an amount of one resource: cpu in millicores, all else in base units.
+type Need struct {
+	Resource v1.ResourceName `json:"resource"`
+	Quantity int64           `json:"quantity"`
+}
+
+// Victim is a pod that has to go.
+type Victim struct {
+	Pod *v1.Pod
+	QOS v1.PodQOSClass
+}
+
+// Condition is the condition DisruptionTarget of a victim's status, without its
+// transition time. Its phase is Failed, its reason and message are
+// [ReasonPreempting] and [MessagePreempted].
+func (Victim) Condition() v1.PodCondition {
+	return v1.PodCondition{
+		Type:    v1.DisruptionTarget,
+		Status:  v1.ConditionTrue,
+		Reason:  v1.PodReasonTerminationByKubelet,
+		Message: conditionPreempted,
+	}
+}
+
+// NoVictimsError says that stopping all pods that may be stopped is not enough.
+type NoVictimsError struct {
+	// Missing is what would still be missing then.
+	Missing []Need
+}
+
+// Error is the kubelet's text.
+func (e *NoVictimsError) Error() string {
+	var b strings.Builder
+	for _, n := range e.Missing {
+		fmt.Fprintf(&b, "(res: %s, q: %d), ", n.Resource, n.Quantity)
+	}
+	return fmt.Sprintf("no set of running pods found to reclaim resources: [%s]", b.String())
+}
+
+// PlanPreemption selects the pods that have to go for a pod that needs so much,
+// by the kubelet's rules: as few as it can and of the lowest QoS classes, and
+// among equals the smaller; among those that are equal in that too the one that
+// comes last in pods, which the kubelet leaves to chance. It changes nothing.
+// Priorities protect, they do not order: see [Preemptable]. The error is a
+// *[NoVictimsError].
+func PlanPreemption(preemptor *v1.Pod, needs []Need, pods []*v1.Pod) (Plan, error) {
+	entries := make([]*entry, len(pods))
+	for i, pod := range pods {
+		entries[i] = &entry{Prepared: Prepare(pod), order: uint64(i)}
+	}
+	return selectVictims(preemptor, needs, slices.Values(entries), len(entries), nil)
+}
+
+// Plan is [PlanPreemption] among the pods of the ledger; among equals the one
+// goes that was entered last. Pods that are leaving already are no victims: the
+// needs are what is missing without them.
+func (l *Ledger) Plan(preemptor *v1.Pod, needs []Need) (Plan, error) {
+	return l.plan(preemptor, needs, nil)
+}
+
+// plan is Plan with the rule for critical pods; nil is [IsCritical].
+func (l *Ledger) plan(preemptor *v1.Pod, needs []Need, critical func(*v1.Pod) bool) (Plan, error) {
+	return selectVictims(preemptor, needs, l.entries(), l.count, critical)
+}
+
+// preempt is the verdict about a critical pod that lacks nothing but room.
+func (c *Chain) preempt(pod *v1.Pod, verdicts []CheckVerdict, ledger *Ledger) (Verdict, *Plan) {
+	p, err := ledger.plan(pod, ledger.needs(verdicts), c.Critical)
+	if err != nil {
+		return Rejected(ReasonUnexpectedAdmissionError, fmt.Sprintf(
+			"Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: %v", err)), nil
+	}
+	if len(p.Victims) == 0 {
+		return RetryLater(ReasonPreempting, "waiting for pods that are being stopped", 0), &p
+	}
+	names := make([]string, len(p.Victims))
+	for i, v := range p.Victims {
+		names[i] = v.Pod.Namespace + "/" + v.Pod.Name
+	}
+	return RetryLater(ReasonPreempting, "waiting for pods to stop that give way: "+strings.Join(names, ", "), 0), &p
+}
+
+// needs is what is short, less what the pods that are leaving give back.
+func (l *Ledger) needs(verdicts []CheckVerdict) []Need {
+	var needs []Need
+	for _, v := range verdicts {
+		for _, s := range v.Short {
+			needs = append(needs, Need{s.Resource, s.Missing()})
+		}
+	}
+	for e := range l.entries() {
+		for i := range needs {
+			if e.leaving {
+				needs[i].Quantity -= e.running.Of(needs[i].Resource)
+			}
+		}
+	}
+	return slices.DeleteFunc(needs, func(n Need) bool { return n.Quantity <= 0 })
+}

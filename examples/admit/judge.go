@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/admission"
+)
+
+// mostCopies bounds --until-full for pods that take nothing.
+const mostCopies = 100_000
+
+// world is the node with what runs on it, and who wants to join.
+type world struct {
+	chain      *admission.Chain
+	node       *v1.Node
+	finished   int
+	elsewhere  int
+	candidates []*v1.Pod
+}
+
+func readWorld(o options, r *reader) (*world, error) {
+	node, err := r.node(o.node)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{node: node, chain: newChain(node)}
+	if o.pods != "" {
+		pods, err := r.pods(o.pods)
+		if err != nil {
+			return nil, err
+		}
+		for _, pod := range pods {
+			switch {
+			case admission.Finished(pod):
+				w.finished++
+			case pod.Spec.NodeName != "" && pod.Spec.NodeName != node.Name:
+				w.elsewhere++
+			default:
+				if err := w.chain.Enter(pod); err != nil {
+					return nil, fmt.Errorf("%s: %w", o.pods, err)
+				}
+			}
+		}
+	}
+	for _, file := range o.candidates {
+		pods, err := r.pods(file)
+		if err != nil {
+			return nil, err
+		}
+		if len(pods) == 0 {
+			return nil, fmt.Errorf("%s: it holds no pod", file)
+		}
+		w.candidates = append(w.candidates, pods...)
+	}
+	seen := make(map[admission.Key]bool)
+	for _, pod := range w.candidates {
+		key := admission.KeyOf(pod)
+		if seen[key] {
+			return nil, fmt.Errorf("candidate %s/%s (%s) is given twice", pod.Namespace, pod.Name, key)
+		}
+		seen[key] = true
+	}
+	if o.untilFull && len(w.candidates) != 1 {
+		return nil, fmt.Errorf("--until-full takes one candidate, not %d", len(w.candidates))
+	}
+	return w, nil
+}
+
+// newChain is the kubelet's chain for a node as far as the node tells of it.
+func newChain(node *v1.Node) *admission.Chain {
+	info := node.Status.NodeInfo
+	// The names are the library's own, so there is no error.
+	sysctls, _ := admission.NewSysctls(admission.SafeSysctls(info.KernelVersion)...)
+	k := admission.Kubelet{Sysctls: sysctls}
+	if len(node.Status.DeclaredFeatures) > 0 {
+		if f, err := admission.NewDeclaredFeatures(info.KubeletVersion, node.Status.DeclaredFeatures...); err == nil {
+			k.DeclaredFeatures = f
+		}
+	}
+	os := info.OperatingSystem
+	if os == "" {
+		os = "linux"
+	}
+	return &admission.Chain{
+		Ledger:  admission.NewLedger(),
+		Nodes:   admission.FixedNode(node),
+		Checks:  admission.KubeletChecks(k),
+		OS:      os,
+		Preempt: true,
+	}
+}
+
+func (w *world) judge(ctx context.Context, o options) (*report, error) {
+	rep := &report{
+		Node: w.node.Name, Running: w.chain.Ledger.Pods(),
+		LeftOut: leftOut{Finished: w.finished, OtherNode: w.elsewhere},
+	}
+	if o.untilFull {
+		full, err := w.untilFull(ctx)
+		rep.UntilFull, rep.Room = full, w.room()
+		return rep, err
+	}
+	for _, pod := range w.candidates {
+		a, err := w.ask(ctx, pod, o)
+		if err != nil {
+			return nil, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		}
+		rep.Pods = append(rep.Pods, a)
+	}
+	rep.Room = w.room()
+	return rep, nil
+}
+
+// ask judges one candidate, and has it count for the next if it is admitted.
+func (w *world) ask(ctx context.Context, pod *v1.Pod, o options) (answer, error) {
+	a := answer{Pod: pod.Namespace + "/" + pod.Name}
+	if o.explain {
+		e, err := w.chain.Explain(ctx, pod)
+		if err != nil {
+			return a, err
+		}
+		a.Explanation = &e
+	}
+	chain := *w.chain
+	if o.each {
+		chain.Ledger = w.chain.Ledger.Fork()
+	}
+	d, err := chain.Admit(ctx, pod)
+	if err != nil {
+		return a, err
+	}
+	a.Admitted = d.Outcome == admission.Admit || d.Plan != nil
+	a.Reason, a.Message = d.Reason, d.Message
+	if d.Plan != nil {
+		for _, v := range d.Plan.Victims {
+			a.Victims = append(a.Victims, victim{v.Pod.Namespace + "/" + v.Pod.Name, v.QOS})
+			chain.Ledger.RemovePod(v.Pod)
+		}
+		a.Reason, a.Message = admission.ReasonPreempting, count(len(a.Victims), "pod", "pods")+" would be stopped for it"
+	}
+	return a, nil
+}
+
+// untilFull enters copies of the one candidate until one does not fit. Copies
+// preempt nobody.
+func (w *world) untilFull(ctx context.Context) (*fullness, error) {
+	chain := *w.chain
+	chain.Preempt = false
+	candidate := w.candidates[0]
+	f := &fullness{Pod: candidate.Namespace + "/" + candidate.Name}
+	for f.Copies < mostCopies {
+		twin := *candidate
+		twin.UID = types.UID(fmt.Sprintf("copy-%d", f.Copies+1))
+		d, err := chain.Admit(ctx, &twin)
+		if err != nil {
+			return nil, err
+		}
+		if d.Outcome != admission.Admit {
+			f.Reason, f.Message = d.Reason, d.Message
+			return f, nil
+		}
+		f.Copies++
+	}
+	f.Message = "there is room for more: counting stopped here"
+	return f, nil
+}

@@ -1,0 +1,98 @@
+// Admit says whether pods may run on a node, as the kubelet of that node would,
+// from files that kubectl prints and people write:
+//
+//	kubectl get node n1 -o yaml > node.yaml
+//	kubectl get pods -A -o yaml > running.yaml
+//	go run ./examples/admit --node node.yaml --pods running.yaml candidate.yaml
+//
+// A file may hold several documents, lists among them, in YAML or JSON; "-" is
+// the standard input. Candidates are judged in turn, and one that is admitted
+// counts for the next; with --each every one is judged by itself. --explain tells
+// of every check, -o json gives data, and --until-full says how many copies of
+// the candidate fit.
+//
+// It ends with 0 when all candidates are admitted, by preemption too, 1 when one
+// is not, and 2 for input that is none, with the file and the field.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+// The exit statuses.
+const (
+	allAdmitted = 0
+	oneRefused  = 1
+	badInput    = 2
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+type options struct {
+	node, pods, output       string
+	each, explain, untilFull bool
+	candidates               []string
+}
+
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return allAdmitted
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "admit:", err)
+		return badInput
+	}
+	w, err := readWorld(o, &reader{stdin: stdin})
+	if err != nil {
+		fmt.Fprintln(stderr, "admit:", err)
+		return badInput
+	}
+	rep, err := w.judge(ctx, o)
+	if err != nil {
+		fmt.Fprintln(stderr, "admit:", err)
+		return badInput
+	}
+	if o.output == "json" {
+		err = rep.writeJSON(stdout)
+	} else {
+		err = rep.writeTable(stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "admit:", err)
+		return badInput
+	}
+	return rep.status()
+}
+
+func parse(args []string, stderr io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet("admit", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.node, "node", "", "`file` with the node; required")
+	f.StringVar(&o.pods, "pods", "", "`file` with the pods that run there")
+	f.StringVar(&o.output, "o", "table", "output: table or json")
+	f.BoolVar(&o.each, "each", false, "judge each candidate by itself")
+	f.BoolVar(&o.explain, "explain", false, "tell of every check")
+	f.BoolVar(&o.untilFull, "until-full", false, "say how many copies of the candidate fit")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	o.candidates = f.Args()
+	switch {
+	case o.node == "":
+		return o, errors.New("--node is missing")
+	case len(o.candidates) == 0:
+		return o, errors.New("no candidate is given")
+	case o.output != "table" && o.output != "json":
+		return o, fmt.Errorf("-o %s: it is table or json", o.output)
+	}
+	return o, nil
+}

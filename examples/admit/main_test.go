@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func admit(t *testing.T, stdin string, args ...string) (status int, out, complaint string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	status = run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr)
+	return status, stdout.String(), stderr.String()
+}
+
+func TestGolden(t *testing.T) {
+	world := []string{"--node", "testdata/node.yaml", "--pods", "testdata/running.yaml"}
+	for _, c := range []struct {
+		name   string
+		args   []string
+		status int
+	}{
+		{"in-turn", []string{"testdata/candidates.yaml"}, oneRefused},
+		{"each", []string{"--each", "testdata/candidates.yaml"}, oneRefused},
+		{"json", []string{"-o", "json", "testdata/candidates.yaml"}, oneRefused},
+		{"explain", []string{"--explain", "testdata/candidates.yaml"}, oneRefused},
+		{"one", []string{"testdata/small.json"}, allAdmitted},
+		{"until-full", []string{"--until-full", "testdata/small.json"}, allAdmitted},
+		{"until-full-json", []string{"--until-full", "-o", "json", "testdata/small.json"}, allAdmitted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, out, complaint := admit(t, "", append(world, c.args...)...)
+			require.Empty(t, complaint)
+			require.Equal(t, c.status, status)
+			file := filepath.Join("testdata", c.name+".golden")
+			if *update {
+				require.NoError(t, os.WriteFile(file, []byte(out), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, string(want), out)
+		})
+	}
+}
+
+func TestStandardInput(t *testing.T) {
+	status, out, _ := admit(t, `{"kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[{"name":"c"}]}}`, "--node", "testdata/node.yaml", "-")
+	require.Equal(t, allAdmitted, status)
+	require.Contains(t, out, "default/x  admit")
+}
+
+func TestBadInput(t *testing.T) {
+	pod := func(rest string) string { return "kind: Pod\nmetadata: {name: x}\n" + rest }
+	for _, c := range []struct{ name, stdin, says string }{
+		{"a quantity that is none", pod("spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}"),
+			"-: spec.containers[0].resources.requests.cpu: quantities must match"},
+		{"another type", pod("spec: {containers: {name: c}}"), "spec.containers"},
+		{"another kind", "kind: Service\nmetadata: {name: x}", `-: kind is "Service", and should be Pod`},
+		{"in a list", "kind: List\nitems: [{kind: Secret}]", `-, items[0]: kind is "Secret"`},
+		{"in a second document", pod("") + "\n---\nkind: ConfigMap", "-, document 2: kind is"},
+		{"no name", "kind: Pod", "metadata.name is missing"},
+		{"no YAML", "\t{", "-: "},
+		{"a number", "42", "it is no object"},
+		{"nothing", "", "it holds no pod"},
+		{"a pod twice", pod("") + "\n---\n" + pod(""), "given twice"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			status, out, complaint := admit(t, c.stdin, "--node", "testdata/node.yaml", "-")
+			require.Equal(t, badInput, status)
+			require.Empty(t, out)
+			require.Contains(t, complaint, c.says)
+		})
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"testdata/small.json"}, "--node is missing"},
+		{[]string{"--node", "testdata/node.yaml"}, "no candidate"},
+		{[]string{"--node", "testdata/none.yaml", "testdata/small.json"}, "none.yaml"},
+		{[]string{"--node", "testdata/running.yaml", "testdata/small.json"}, "should hold one Node"},
+		{[]string{"--node", "testdata/node.yaml", "-o", "xml", "testdata/small.json"}, "table or json"},
+		{[]string{"--node", "-", "-"}, "it holds 0 objects"},
+		{[]string{"--node", "testdata/node.yaml", "--until-full", "testdata/candidates.yaml"}, "takes one candidate, not 4"},
+		{[]string{"--nonsense"}, "nonsense"},
+	} {
+		status, _, complaint := admit(t, "", c.args...)
+		require.Equal(t, badInput, status, c.args)
+		require.Contains(t, complaint, c.says)
+	}
+}
+
+// FuzzRead decodes whatever there is: an error or objects, no panic.
+func FuzzRead(f *testing.F) {
+	f.Add("kind: Pod\nmetadata: {name: x}\nspec: {containers: [{resources: {requests: {cpu: '-1e30'}}}]}")
+	f.Add("kind: List\nitems: [{kind: List, items: [null]}]")
+	f.Add(`{"kind":"Pod"}{"kind":"Pod"}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		_, _, _ = admit(t, text, "--node", "testdata/node.yaml", "-o", "json", "--explain", "-")
+	})
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// reader reads objects from files, and from the standard input once.
+type reader struct {
+	stdin io.Reader
+	used  bool
+}
+
+// item is one object and where it stands.
+type item struct {
+	where string // file and document
+	kind  string
+	raw   json.RawMessage
+}
+
+// node reads the one node of a file.
+func (r *reader) node(file string) (*v1.Node, error) {
+	items, err := r.items(file)
+	if err != nil {
+		return nil, err
+	}
+	if len(items) != 1 {
+		return nil, fmt.Errorf("%s: it holds %d objects, and should hold one Node", file, len(items))
+	}
+	node := &v1.Node{}
+	return node, items[0].decode("Node", node)
+}
+
+// pods reads the pods of a file.
+func (r *reader) pods(file string) ([]*v1.Pod, error) {
+	items, err := r.items(file)
+	if err != nil {
+		return nil, err
+	}
+	pods := make([]*v1.Pod, 0, len(items))
+	for _, it := range items {
+		pod := &v1.Pod{}
+		if err := it.decode("Pod", pod); err != nil {
+			return nil, err
+		}
+		if pod.Name == "" && pod.GenerateName != "" {
+			pod.Name = pod.GenerateName + "new"
+		}
+		if pod.Name == "" {
+			return nil, fmt.Errorf("%s: metadata.name is missing", it.where)
+		}
+		if pod.Namespace == "" {
+			pod.Namespace = "default"
+		}
+		pods = append(pods, pod)
+	}
+	return pods, nil
+}
+
+func (it item) decode(kind string, into any) error {
+	if it.kind != kind {
+		return fmt.Errorf("%s: kind is %q, and should be %s", it.where, it.kind, kind)
+	}
+	if field, err := badQuantity("", it.raw); err != nil {
+		return fmt.Errorf("%s: %s: %w", it.where, field, err)
+	}
+	if err := json.Unmarshal(it.raw, into); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return fmt.Errorf("%s: %s: %s instead of %s", it.where, wrong.Field, wrong.Value, wrong.Type)
+		}
+		return fmt.Errorf("%s: %w", it.where, err)
+	}
+	return nil
+}
+
+// items reads the objects of a file, those of lists one by one.
+func (r *reader) items(file string) ([]item, error) {
+	in, err := r.open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	var all []item
+	decoder := yaml.NewYAMLOrJSONDecoder(bufio.NewReader(in), 4096)
+	for n := 1; ; n++ {
+		where := file
+		if n > 1 {
+			where = fmt.Sprintf("%s, document %d", file, n)
+		}
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", where, err)
+		}
+		found, err := unlist(where, raw)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+}
+
+func (r *reader) open(file string) (io.ReadCloser, error) {
+	if file != "-" {
+		return os.Open(file)
+	}
+	if r.used {
+		return nil, errors.New("- is given twice: the standard input can be read once")
+	}
+	r.used = true
+	return io.NopCloser(r.stdin), nil
+}
+
+func unlist(where string, raw json.RawMessage) ([]item, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, nil // an empty document
+	}
+	var head struct {
+		Kind  string            `json:"kind"`
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return nil, fmt.Errorf("%s: it is no object: %w", where, err)
+	}
+	listed, isList := map[string]string{"List": "", "PodList": "Pod", "NodeList": "Node"}[head.Kind]
+	if !isList {
+		return []item{{where, head.Kind, raw}}, nil
+	}
+	var all []item
+	for i, raw := range head.Items {
+		found, err := unlist(fmt.Sprintf("%s, items[%d]", where, i), raw)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 1 && found[0].kind == "" {
+			found[0].kind = listed // items of a typed list need not say it
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// badQuantity finds the first quantity that is none and names its field, which
+// the decoder does not.
+func badQuantity(path string, raw json.RawMessage) (string, error) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(raw, &fields) != nil {
+		var list []json.RawMessage
+		if json.Unmarshal(raw, &list) != nil {
+			return "", nil
+		}
+		for i, raw := range list {
+			if field, err := badQuantity(fmt.Sprintf("%s[%d]", path, i), raw); err != nil {
+				return field, err
+			}
+		}
+		return "", nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		field := name
+		if path != "" {
+			field = path + "." + name
+		}
+		switch name {
+		case "requests", "limits", "allocatable", "capacity", "overhead":
+			var quantities map[string]json.RawMessage
+			if json.Unmarshal(fields[name], &quantities) != nil {
+				continue
+			}
+			for _, r := range slices.Sorted(maps.Keys(quantities)) {
+				var q resource.Quantity
+				if err := json.Unmarshal(quantities[r], &q); err != nil {
+					return field + "." + r, err
+				}
+			}
+		default:
+			if found, err := badQuantity(field, fields[name]); err != nil {
+				return found, err
+			}
+		}
+	}
+	return "", nil
+}
