@@ -348,7 +348,7 @@ func (w *world) checkLedger() {
 	for _, p := range w.order {
 		if w.ledger.Has(p.UID) {
 			pods++
-			cpu += milliCPU(p.pod)
+			cpu += p.cpu
 		}
 	}
 	for _, v := range w.agent.loop.Pods() {

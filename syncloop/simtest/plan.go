@@ -69,7 +69,7 @@ func newPlan(seed uint64, events int) *plan {
 	p.watches = d.chance(80)
 	p.pace.relist = 5 * time.Minute
 	if !p.watches {
-		p.pace.relist = min(p.pace.housekeeping/2, 30*time.Second)
+		p.pace.relist = min(2*p.pace.housekeeping, 30*time.Second)
 	} else if p.pace.gaps > time.Hour {
 		p.pace.relist = time.Hour
 	}

@@ -21,6 +21,7 @@ type podState struct {
 	pod    *v1.Pod
 	source string
 	static bool
+	cpu    int64 // that it requests, in millicores
 
 	// wanted: the agent was told last that the pod is to run. deleting: that it
 	// was marked for deletion. ending: that it is to end, at some time since
@@ -76,7 +77,7 @@ func (w *world) know(pod *v1.Pod, source string) *podState {
 		w.pods[pod.UID] = p
 		w.order = append(w.order, p)
 	}
-	p.pod, p.static = pod, source != podmanager.SourceAPI
+	p.pod, p.static, p.cpu = pod, source != podmanager.SourceAPI, milliCPU(pod)
 	return p
 }
 
