@@ -14,7 +14,7 @@ import (
 // [admission.AdmitHandler]; its first field is required, and it is safe for
 // concurrent use.
 type AdmitHandler struct {
-	// Conditions gives the reported conditions: a manager, or what
+	// Conditions gives the reported conditions: [Manager.Conditions], or what
 	// a host knows by itself.
 	Conditions func() []v1.NodeConditionType
 	// Critical tells which pods come in whatever the pressure; nil is

@@ -46,6 +46,9 @@ type Input struct {
 	// Stats by UID. Those of [Pods.Limited] are looked at in every round,
 	// those of all pods when one must go.
 	Stats map[types.UID]*PodStats
+	// Spare says of pods why they may not go in this round, besides protected
+	// ones: their stats could not be read, say.
+	Spare map[types.UID]string
 	// State is the one that the last round handed over.
 	State State
 	Now   time.Time
@@ -85,8 +88,8 @@ type Outcome struct {
 // Stuck tells that nobody may go although the node is short.
 type Stuck struct {
 	Resource v1.ResourceName
-	// Pods is how many there are, all of them protected; Ranking has the
-	// reason of each.
+	// Pods is how many there are, none of which may go; Ranking has the reason
+	// of each.
 	Pods int
 	// First is set in the first round of a row, in which it is told as an
 	// event.
@@ -103,7 +106,7 @@ type Stuck struct {
 func Evaluate(in Input) Outcome {
 	j := judge(in.Policy, in.Observations, in.State, in.Now)
 	out := Outcome{Conditions: j.state.Conditions, Problems: j.problems, State: j.state, in: in}
-	if out.Over = overLimits(in.Policy, in.Pods, in.Stats); len(out.Over) > 0 {
+	if out.Over = overLimits(in); len(out.Over) > 0 {
 		return out
 	}
 	trigger, ok := firstReclaimable(in.Policy, j.acting)
@@ -127,7 +130,7 @@ func (out *Outcome) act(trigger Threshold, acting []Threshold) {
 	out.Reclaim = p.Layout.reclaims(trigger.Signal)
 	ranking := p.rankingOf(trigger.Signal)
 	out.ranking = &ranking
-	if c := ranking.first(out.in.Pods, out.in.Stats); c != nil {
+	if c := ranking.first(out.in.Pods, out.in.Stats, out.in.Spare); c != nil {
 		victim := underPressure(p, out.Short, trigger, c.pod, out.in.Stats[c.pod.UID], basis(p, out.Short, acting, out.State))
 		out.Victim, out.State.Stuck = &victim, ""
 		return
@@ -169,12 +172,12 @@ func (out *Outcome) Ranking() []Place {
 	if out.ranking == nil {
 		return nil
 	}
-	return out.ranking.all(out.in.Pods, out.in.Stats)
+	return out.ranking.all(out.in.Pods, out.in.Stats, out.in.Spare)
 }
 
 // Rank orders pods as they would go if the signal were short, whether it is or
 // not.
 func Rank(p Policy, s Signal, pods *Pods, stats map[types.UID]*PodStats) []Place {
 	r := p.rankingOf(s)
-	return r.all(pods, stats)
+	return r.all(pods, stats, nil)
 }

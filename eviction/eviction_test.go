@@ -1,11 +1,9 @@
 package eviction_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -91,18 +89,10 @@ func TestAmountBeyondAllNumbersIsTheLargest(t *testing.T) {
 }
 
 func ExampleThreshold_Met() {
-	var stats eviction.StatsProvider = eviction.StatsFunc(func(context.Context) ([]eviction.Observation, error) {
-		return []eviction.Observation{{
-			Signal: eviction.MemoryAvailable, Available: 90 << 20, Capacity: 4 << 30,
-			Time: time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC),
-		}}, nil
-	})
 	hundred := resource.MustParse("100Mi")
 	hard := eviction.Threshold{Signal: eviction.MemoryAvailable, Value: eviction.Amount{Quantity: &hundred}}
 
-	observations, _ := stats.Observe(context.Background())
-	for _, o := range observations {
-		fmt.Println(o.Signal, hard.Met(o), o.Signal.Condition())
-	}
+	seen := eviction.Observation{Signal: eviction.MemoryAvailable, Available: 90 << 20, Capacity: 4 << 30}
+	fmt.Println(seen.Signal, hard.Met(seen), seen.Signal.Condition())
 	// Output: memory.available true MemoryPressure
 }

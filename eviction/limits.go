@@ -1,12 +1,14 @@
 package eviction
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	helpers "k8s.io/component-helpers/resource"
 )
 
@@ -50,22 +52,31 @@ func limitsOf(pod *v1.Pod) *storageLimits {
 // overLimits finds the pods that took more than their limits, in the order in
 // which they came. All of them go, whatever the pressure; protected ones are
 // skipped.
-func overLimits(p Policy, pods *Pods, stats podStats) []Victim {
-	if !p.LocalStorageLimits || pods == nil {
+func overLimits(in Input) []Victim {
+	if !in.Policy.LocalStorageLimits || in.Pods == nil {
 		return nil
 	}
+	breach := func(c *candidate) string { return c.limits.breach(in.Stats[c.pod.UID], in.Policy.Layout) }
 	var over []*candidate
-	for _, c := range pods.limited {
-		if c.protected == "" && c.limits.breach(stats[c.pod.UID], p.Layout) != "" {
+	for _, c := range in.Pods.limited {
+		if stays(c, in.Spare) == "" && breach(c) != "" {
 			over = append(over, c)
 		}
 	}
-	slices.SortFunc(over, byOrder)
+	slices.SortFunc(over, func(a, b *candidate) int { return cmp.Compare(a.order, b.order) })
 	var victims []Victim
 	for _, c := range over {
-		victims = append(victims, overLimit(c.pod, c.limits.breach(stats[c.pod.UID], p.Layout)))
+		victims = append(victims, overLimit(c.pod, breach(c)))
 	}
 	return victims
+}
+
+// stays says why a pod may not go, "" when it may.
+func stays(c *candidate, spare map[types.UID]string) string {
+	if c.protected != "" || len(spare) == 0 {
+		return c.protected
+	}
+	return spare[c.pod.UID]
 }
 
 // breach is the message of the first limit that is exceeded, "" for none.
@@ -148,11 +159,4 @@ func number(n *uint64) int64 {
 		return math.MaxInt64
 	}
 	return int64(*n)
-}
-
-func byOrder(a, b *candidate) int {
-	if a.order < b.order {
-		return -1
-	}
-	return 1
 }

@@ -58,20 +58,40 @@ type recordedDisruption struct {
 	ObservedGeneration int64              `json:"observed_generation,omitempty"`
 }
 
-// answer replays all rounds of a case. What the library does on purpose is
-// undone one thing at a time; the rules are the rows of docs/differences.md.
+// answer replays all rounds of a case. Where they went otherwise, what the
+// library does on purpose is undone, one thing at a time; the rules are the rows
+// of docs/differences.md.
 func (c evictionCase) answer() answer {
-	got, told := c.play(false)
-	if c.wanted(got) {
+	got, told := c.play(quirks{})
+	switch {
+	case c.wanted(got):
 		return answer{agree: true}
-	}
-	if told && c.wanted(withoutStuck(got)) {
+	case told && c.wanted(withoutStuck(got)):
 		return answer{rule: "nobody-to-evict-is-told"}
-	}
-	if late, _ := c.play(true); c.derives() && c.wanted(withoutStuck(late)) {
+	case c.derives() && c.goesWith(quirks{lateContainerFs: true}):
+		return answer{rule: "containerfs-from-the-first-round"}
+	case c.goesWith(quirks{lastMemoryFirst: true}):
+		return answer{rule: "hard-memory-before-soft"}
+	case c.derives() && c.goesWith(quirks{lateContainerFs: true, lastMemoryFirst: true}):
 		return answer{rule: "containerfs-from-the-first-round"}
 	}
 	return answer{got: got}
+}
+
+// quirks are things that the kubelet does and the library does not.
+type quirks struct {
+	// lateContainerFs: thresholds of the containers' file system are derived in
+	// the first round and used from the second on.
+	lateContainerFs bool
+	// lastMemoryFirst: of several memory thresholds the last one decides on
+	// grace and message, not the first.
+	lastMemoryFirst bool
+}
+
+// goesWith tells whether the rounds go as recorded with these quirks.
+func (c evictionCase) goesWith(q quirks) bool {
+	got, _ := c.play(q)
+	return c.wanted(withoutStuck(got))
 }
 
 // wanted tells whether the rounds went as recorded, in any of the recorded ways.
@@ -111,30 +131,48 @@ func (c evictionCase) derives() bool {
 	return len(derived) > len(thresholds) || len(given) > 0
 }
 
-// play carries out the rounds. The kubelet derives the thresholds of the
-// containers' file system in its first round and uses them from the second on;
-// late does the same.
-func (c evictionCase) play(late bool) (outcomes []recordedOutcome, told bool) {
+// play carries out the rounds, and tells whether one of them said that nobody
+// may go.
+func (c evictionCase) play(q quirks) (outcomes []recordedOutcome, told bool) {
 	thresholds, _ := c.Config.settings().Thresholds()
+	if q.lastMemoryFirst {
+		thresholds = memoryReversed(thresholds)
+	}
 	policy := eviction.Policy{
 		TransitionPeriod:   time.Duration(c.Config.Transition) * time.Second,
 		MaxPodGracePeriod:  time.Duration(c.Config.MaxGrace) * time.Second,
 		Layout:             c.Config.layout(),
 		LocalStorageLimits: c.Config.LocalStorage,
 	}
-	derived, _ := eviction.ContainerFsThresholds(thresholds, policy.Layout)
+	policy.Thresholds, _ = eviction.ContainerFsThresholds(thresholds, policy.Layout)
+	first := policy
+	if q.lateContainerFs {
+		first.Thresholds = thresholds
+	}
 	node := &replayedNode{pods: eviction.PodsOf(c.Pods...), stay: c.Config.EvictedStay}
 	for i, r := range c.Rounds {
-		first := policy
-		policy.Thresholds = derived
-		first.Thresholds = derived
-		if late && i == 0 {
-			first.Thresholds = thresholds
+		if i == 0 {
+			outcomes = append(outcomes, node.round(first, policy, r))
+		} else {
+			outcomes = append(outcomes, node.round(policy, policy, r))
 		}
-		outcomes = append(outcomes, node.round(first, policy, r))
 		told = told || slices.ContainsFunc(outcomes[i].NodeEvents, isStuck)
 	}
 	return outcomes, told
+}
+
+// memoryReversed turns the order of the memory thresholds.
+func memoryReversed(thresholds []eviction.Threshold) []eviction.Threshold {
+	var memory, others []eviction.Threshold
+	for _, t := range thresholds {
+		if t.Signal.Condition() == v1.NodeMemoryPressure {
+			memory = append(memory, t)
+		} else {
+			others = append(others, t)
+		}
+	}
+	slices.Reverse(memory)
+	return append(memory, others...)
 }
 
 // replayedNode is what a case's rounds act upon.

@@ -169,10 +169,10 @@ func trueFirst(a, b bool) int {
 }
 
 // first finds the pod that goes first of those that may, in one pass.
-func (r *ranking) first(pods *Pods, stats podStats) *candidate {
+func (r *ranking) first(pods *Pods, stats podStats, spare map[types.UID]string) *candidate {
 	var best place
 	for _, c := range pods.list() {
-		if c.protected != "" {
+		if stays(c, spare) != "" {
 			continue
 		}
 		if p := r.place(c, stats); best.c == nil || r.compare(&p, &best) < 0 {
@@ -201,7 +201,7 @@ type Place struct {
 }
 
 // all ranks every pod, protected ones too.
-func (r *ranking) all(pods *Pods, stats podStats) []Place {
+func (r *ranking) all(pods *Pods, stats podStats, spare map[types.UID]string) []Place {
 	places := make([]place, 0, pods.Len())
 	for _, c := range pods.list() {
 		places = append(places, r.place(c, stats))
@@ -209,14 +209,14 @@ func (r *ranking) all(pods *Pods, stats podStats) []Place {
 	slices.SortFunc(places, func(a, b place) int { return r.compare(&a, &b) })
 	ranked := make([]Place, len(places))
 	for i := range places {
-		ranked[i] = r.tell(&places[i])
+		ranked[i] = r.tell(&places[i], stays(places[i].c, spare))
 	}
 	return ranked
 }
 
-func (r *ranking) tell(p *place) Place {
+func (r *ranking) tell(p *place, stays string) Place {
 	told := Place{
-		Pod: p.c.pod, Protected: p.c.protected, Measured: p.measured, Usage: p.usage,
+		Pod: p.c.pod, Protected: stays, Measured: p.measured, Usage: p.usage,
 		Request: r.request(p.c).units, Exceeds: p.exceeds, Priority: p.c.priority,
 	}
 	told.Reason = r.reason(told)
