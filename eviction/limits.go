@@ -56,7 +56,7 @@ func overLimits(in Input) []Victim {
 	if !in.Policy.LocalStorageLimits || in.Pods == nil {
 		return nil
 	}
-	breach := func(c *candidate) string { return c.limits.breach(in.Stats[c.pod.UID], in.Policy.Layout) }
+	breach := func(c *candidate) string { return c.limits.breach(in.Stats[c.uid], in.Policy.Layout) }
 	var over []*candidate
 	for _, c := range in.Pods.limited {
 		if stays(c, in.Spare) == "" && breach(c) != "" {
@@ -76,7 +76,7 @@ func stays(c *candidate, spare map[types.UID]string) string {
 	if c.protected != "" || len(spare) == 0 {
 		return c.protected
 	}
-	return spare[c.pod.UID]
+	return spare[c.uid]
 }
 
 // breach is the message of the first limit that is exceeded, "" for none.

@@ -28,6 +28,7 @@ type Pods struct {
 // candidate is one pod, with what is known of it beforehand.
 type candidate struct {
 	pod   *v1.Pod
+	uid   types.UID
 	order uint64 // when it came
 	at    int    // place in Pods.all
 	inner int    // place in Pods.limited, -1 when it has no limits
@@ -87,7 +88,7 @@ func (p *Pods) Put(pod *v1.Pod) {
 }
 
 func (p *Pods) candidate(pod *v1.Pod) *candidate {
-	c := &candidate{pod: pod, protected: p.protect(pod)}
+	c := &candidate{pod: pod, uid: pod.UID, protected: p.protect(pod)}
 	if pod.Spec.Priority != nil {
 		c.priority = *pod.Spec.Priority
 	}
@@ -170,7 +171,7 @@ func (p *Pods) keep(pods []*v1.Pod) {
 		wanted[pod.UID] = true
 	}
 	for i := len(p.all) - 1; i >= 0; i-- {
-		if uid := p.all[i].pod.UID; !wanted[uid] {
+		if uid := p.all[i].uid; !wanted[uid] {
 			p.Remove(uid)
 		}
 	}

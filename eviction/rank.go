@@ -121,7 +121,7 @@ func diskUsage(c *candidate, s *PodStats, on parts, measure func(*FsStats) int64
 
 // place measures one pod.
 func (r *ranking) place(c *candidate, stats podStats) place {
-	usage, ok := r.usage(c, stats[c.pod.UID])
+	usage, ok := r.usage(c, stats[c.uid])
 	if !ok {
 		return place{c: c}
 	}
