@@ -39,7 +39,7 @@ func FuzzSettings(f *testing.F) {
 		p, err := parse()
 		again, errAgain := parse()
 		require.Equal(t, fmt.Sprint(err), fmt.Sprint(errAgain))
-		require.Equal(t, fmt.Sprint(p), fmt.Sprint(again))
+		require.Equal(t, toJSON(p.Thresholds), toJSON(again.Thresholds))
 		for _, threshold := range p.Thresholds {
 			require.True(t, threshold.Signal.Known())
 			require.GreaterOrEqual(t, threshold.GracePeriod, time.Duration(0))

@@ -2,6 +2,7 @@ package eviction
 
 import (
 	"math"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -40,6 +41,17 @@ func (a Amount) quantity(capacity int64) resource.Quantity {
 	}
 	return *resource.NewQuantity(a.Of(capacity), resource.BinarySI)
 }
+
+// String is the amount as a setting spells it: "100Mi", "10%".
+func (a Amount) String() string {
+	if a.Quantity != nil {
+		return a.Quantity.String()
+	}
+	return strconv.FormatFloat(float64(a.Fraction)*100, 'g', 6, 64) + "%"
+}
+
+// MarshalText makes the amount a string in JSON.
+func (a Amount) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
 func (a Amount) equal(b Amount) bool {
 	if a.Quantity == nil || b.Quantity == nil {
