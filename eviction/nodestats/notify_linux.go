@@ -111,9 +111,13 @@ func (n *limitNotifier) watch(ctx context.Context, limits []uint64, notify func(
 		return fmt.Errorf("%w: %w", runtime.ErrNotSupported, err)
 	}
 	defer usage.Close()
+	control, err := os.OpenFile(filepath.Join(n.group, "cgroup.event_control"), os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("%w: %w", runtime.ErrNotSupported, err)
+	}
+	defer control.Close()
 	for _, limit := range limits {
-		line := fmt.Sprintf("%d %d %d", event, usage.Fd(), limit)
-		if err := os.WriteFile(filepath.Join(n.group, "cgroup.event_control"), []byte(line), 0); err != nil {
+		if _, err := fmt.Fprintf(control, "%d %d %d", event, usage.Fd(), limit); err != nil {
 			return fmt.Errorf("%w: memory limit: %w", runtime.ErrNotSupported, err)
 		}
 	}

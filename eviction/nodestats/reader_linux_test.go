@@ -205,25 +205,38 @@ func (noPods) PodStats(context.Context, types.UID) (*runtime.PodStats, error) {
 	return nil, fmt.Errorf("no pods: %w", runtime.ErrNotFound)
 }
 
-// The notifier of this machine watches until its context ends, or says that
+// The notifiers of this machine watch until their context ends, or say that
 // there is none.
 func TestRealNotifierEndsWithItsContext(t *testing.T) {
-	r, stats := read(t, nodestats.Config{})
-	n := r.Notifier()
-	if refresher, ok := n.(eviction.Refresher); ok {
-		thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "1Mi"}}.Thresholds()
-		require.NoError(t, err)
-		require.NoError(t, refresher.Refresh(thresholds, stats))
+	for name, cfg := range map[string]nodestats.Config{"cgroup": {}, "pressure": {CgroupDir: t.TempDir()}} {
+		t.Run(name, func(t *testing.T) {
+			r, stats := read(t, cfg)
+			n := r.Notifier()
+			refresh(t, n, stats)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- n.Watch(ctx, func() {}) }()
+			refresh(t, n, stats)
+			cancel()
+			err := <-ended
+			t.Log(err)
+			if err != context.Canceled {
+				require.ErrorIs(t, err, runtime.ErrNotSupported)
+			}
+		})
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- n.Watch(ctx, func() {}) }()
-	cancel()
-	err := <-ended
-	t.Log(err)
-	if err != context.Canceled {
-		require.ErrorIs(t, err, runtime.ErrNotSupported)
+}
+
+// refresh tells a notifier that needs it the figures anew.
+func refresh(t *testing.T, n eviction.Notifier, stats *eviction.NodeStats) {
+	t.Helper()
+	refresher, ok := n.(eviction.Refresher)
+	if !ok {
+		return
 	}
+	thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "1Mi"}}.Thresholds()
+	require.NoError(t, err)
+	require.NoError(t, refresher.Refresh(thresholds, stats))
 }
 
 func TestNotifierThatTheKernelRefuses(t *testing.T) {
@@ -233,11 +246,7 @@ func TestNotifierThatTheKernelRefuses(t *testing.T) {
 			require.NoError(t, os.Remove(filepath.Join(cfg.ProcDir, "pressure/memory")))
 			r, stats := read(t, cfg)
 			n := r.Notifier()
-			if refresher, ok := n.(eviction.Refresher); ok {
-				thresholds, err := eviction.Settings{Hard: map[string]string{"memory.available": "1Mi"}}.Thresholds()
-				require.NoError(t, err)
-				require.NoError(t, refresher.Refresh(thresholds, stats))
-			}
+			refresh(t, n, stats)
 			err := n.Watch(t.Context(), func() {})
 			require.ErrorIs(t, err, runtime.ErrNotSupported)
 		})
