@@ -31,13 +31,13 @@ func ExampleEvaluate() {
 		Now: time.Now(),
 	})
 	fmt.Println(out.Conditions, out.Victim.Pod.Name, out.Victim.Grace())
-	fmt.Println(out.Victim.Message)
+	fmt.Printf("%q\n", out.Victim.Message)
 	for _, p := range out.Ranking() {
 		fmt.Printf("%s: %s\n", p.Pod.Name, p.Reason)
 	}
 	// Output:
 	// [MemoryPressure] batch 1s
-	// The node was low on resource: memory. Threshold quantity: 1Gi, available: 700Mi.
+	// "The node was low on resource: memory. Threshold quantity: 1Gi, available: 700Mi. "
 	// proxy: stays: static pod; uses 4Gi of memory, more than its request of 0, priority 0
 	// batch: uses 512Mi of memory, more than its request of 64Mi, priority 0
 	// web: uses 1Gi of memory, within its request of 2Gi, priority 0
@@ -77,18 +77,18 @@ func ExamplePolicy_custom() {
 		Now:          time.Now(),
 	})
 	fmt.Println(out.Conditions, out.Victim.Pod.Name)
-	fmt.Println(out.Victim.Message)
+	fmt.Printf("%q\n", out.Victim.Message)
 	// Output:
 	// [GPUPressure] train
-	// The node was low on resource: gpu-memory. Threshold quantity: 4Gi, available: 1Gi.
+	// "The node was low on resource: gpu-memory. Threshold quantity: 4294967360, available: 1Gi. "
 }
 
 func ExampleAdmitHandler() {
 	pressure := []v1.NodeConditionType{v1.NodeMemoryPressure}
-	chain := eviction.NewAdmitHandler(func() []v1.NodeConditionType { return pressure })
+	handler := eviction.NewAdmitHandler(func() []v1.NodeConditionType { return pressure })
 	admit := func(pod *v1.Pod) {
-		verdict, _ := chain.Admit(context.Background(), admission.Request{Pod: pod})
-		fmt.Println(pod.Name, verdict.Outcome, verdict.Message)
+		verdict, _ := handler.Admit(context.Background(), admission.Request{Pod: pod})
+		fmt.Printf("%s: %s %q\n", pod.Name, verdict.Outcome, verdict.Message)
 	}
 	admit(podWith("burstable", 0, memory("1Mi")))
 	admit(namedPod("best-effort"))
@@ -96,10 +96,10 @@ func ExampleAdmitHandler() {
 	admit(podWith("burstable", 0, memory("1Mi")))
 	admit(staticPod("static"))
 	// Output:
-	// burstable admit
-	// best-effort reject The node had condition: [MemoryPressure].
-	// burstable reject The node had condition: [MemoryPressure DiskPressure].
-	// static admit
+	// burstable: admit ""
+	// best-effort: reject "The node had condition: [MemoryPressure]. "
+	// burstable: reject "The node had condition: [MemoryPressure DiskPressure]. "
+	// static: admit ""
 }
 
 // The rule of the articles about kubelets before 1.16: an annotation in
