@@ -59,23 +59,35 @@ type recordedDisruption struct {
 }
 
 // answer replays all rounds of a case. Where they went otherwise, what the
-// library does on purpose is undone, one thing at a time; the rules are the rows
-// of docs/differences.md.
+// library does on purpose is undone, one thing at a time.
 func (c evictionCase) answer() answer {
-	got, told := c.play(quirks{})
-	switch {
-	case c.wanted(got):
+	got := c.play(quirks{})
+	if c.wanted(got) {
 		return answer{agree: true}
-	case told && c.wanted(withoutStuck(got)):
-		return answer{rule: "nobody-to-evict-is-told"}
-	case c.derives() && c.goesWith(quirks{lateContainerFs: true}):
-		return answer{rule: "containerfs-from-the-first-round"}
-	case c.goesWith(quirks{lastMemoryFirst: true}):
-		return answer{rule: "hard-memory-before-soft"}
-	case c.derives() && c.goesWith(quirks{lateContainerFs: true, lastMemoryFirst: true}):
-		return answer{rule: "containerfs-from-the-first-round"}
+	}
+	for _, d := range differences {
+		if d.holds(c) {
+			return answer{rule: d.name}
+		}
 	}
 	return answer{got: got}
+}
+
+// difference is a rule by which rounds may go otherwise than recorded.
+type difference struct {
+	name  string
+	holds func(c evictionCase) bool
+}
+
+var differences = []difference{
+	// The event that tells that nobody may go is the library's own.
+	{"nobody-to-evict-is-told", func(c evictionCase) bool { return c.goesWith(quirks{}) }},
+	// Derived thresholds hold from the first round on.
+	{"containerfs-from-the-first-round", func(c evictionCase) bool {
+		return c.derives() && (c.goesWith(quirks{lateContainerFs: true}) || c.goesWith(quirks{lateContainerFs: true, lastMemoryFirst: true}))
+	}},
+	// Of several memory thresholds the hard one decides on grace and message.
+	{"hard-memory-before-soft", func(c evictionCase) bool { return c.goesWith(quirks{lastMemoryFirst: true}) }},
 }
 
 // quirks are things that the kubelet does and the library does not.
@@ -88,11 +100,9 @@ type quirks struct {
 	lastMemoryFirst bool
 }
 
-// goesWith tells whether the rounds go as recorded with these quirks.
-func (c evictionCase) goesWith(q quirks) bool {
-	got, _ := c.play(q)
-	return c.wanted(withoutStuck(got))
-}
+// goesWith tells whether the rounds go as recorded with these quirks, but for
+// the event that tells that nobody may go.
+func (c evictionCase) goesWith(q quirks) bool { return c.wanted(withoutStuck(c.play(q))) }
 
 // wanted tells whether the rounds went as recorded, in any of the recorded ways.
 func (c evictionCase) wanted(got []recordedOutcome) bool {
@@ -131,9 +141,8 @@ func (c evictionCase) derives() bool {
 	return len(derived) > len(thresholds) || len(given) > 0
 }
 
-// play carries out the rounds, and tells whether one of them said that nobody
-// may go.
-func (c evictionCase) play(q quirks) (outcomes []recordedOutcome, told bool) {
+// play carries out the rounds.
+func (c evictionCase) play(q quirks) (outcomes []recordedOutcome) {
 	thresholds, _ := c.Config.settings().Thresholds()
 	if q.lastMemoryFirst {
 		thresholds = memoryReversed(thresholds)
@@ -156,9 +165,8 @@ func (c evictionCase) play(q quirks) (outcomes []recordedOutcome, told bool) {
 		} else {
 			outcomes = append(outcomes, node.round(policy, policy, r))
 		}
-		told = told || slices.ContainsFunc(outcomes[i].NodeEvents, isStuck)
 	}
-	return outcomes, told
+	return outcomes
 }
 
 // memoryReversed turns the order of the memory thresholds.
