@@ -11,11 +11,10 @@ import (
 )
 
 // AdmitHandler keeps pods out while the node is under pressure. It is an
-// [admission.AdmitHandler]; its first field is required, and it is safe for
-// concurrent use.
+// [admission.AdmitHandler], and safe for concurrent use.
 type AdmitHandler struct {
 	// Conditions gives the reported conditions: [Manager.Conditions], or what
-	// a host knows by itself.
+	// a host knows by itself. Nil is none, ever.
 	Conditions func() []v1.NodeConditionType
 	// Critical tells which pods come in whatever the pressure; nil is
 	// [admission.IsCritical], the rule of the kubelet.
@@ -35,7 +34,10 @@ func (h *AdmitHandler) Admit(_ context.Context, req admission.Request) (admissio
 	if critical == nil {
 		critical = admission.IsCritical
 	}
-	conditions := slices.SortedFunc(slices.Values(h.Conditions()), byCondition)
+	var conditions []v1.NodeConditionType
+	if h.Conditions != nil {
+		conditions = slices.SortedFunc(slices.Values(h.Conditions()), byCondition)
+	}
 	if len(conditions) == 0 || critical(req.Pod) {
 		return admission.Admitted(), nil
 	}
