@@ -81,7 +81,7 @@ func TestImpossibleObservationIsNotActedUpon_52386(t *testing.T) {
 
 func TestAmountBeyondAllNumbersIsTheLargest(t *testing.T) {
 	for _, f := range []float64{math.Inf(1), 1e30} {
-		require.EqualValues(t, math.MaxInt64, eviction.Amount{Fraction: float32(f)}.Of(math.MaxInt64))
+		require.Equal(t, int64(math.MaxInt64), eviction.Amount{Fraction: float32(f)}.Of(math.MaxInt64))
 	}
 	for _, f := range []float64{math.NaN(), math.Inf(-1)} {
 		require.Zero(t, eviction.Amount{Fraction: float32(f)}.Of(math.MaxInt64), "what is no number is never met")

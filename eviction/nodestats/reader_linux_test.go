@@ -91,14 +91,14 @@ func read(t *testing.T, cfg nodestats.Config) (*nodestats.Reader, *eviction.Node
 	return r, stats
 }
 
-const gib = 1 << 30
+const gib int64 = 1 << 30
 
 func TestMemory(t *testing.T) {
 	for _, c := range []struct {
 		name                  string
 		files                 map[string]string
 		cgroup                string
-		available, workingSet uint64
+		available, workingSet int64
 	}{
 		{"no cgroups", nil, "", 3 * gib, 5 * gib},
 		{"v2, the machine", v2Machine, "", 3 * gib, 5 * gib},
@@ -113,8 +113,8 @@ func TestMemory(t *testing.T) {
 				cfg.Cgroup = cfg.CgroupDir
 			}
 			_, stats := read(t, cfg)
-			require.Equal(t, c.available, *stats.Memory.AvailableBytes)
-			require.Equal(t, c.workingSet, *stats.Memory.WorkingSetBytes)
+			require.EqualValues(t, c.available, *stats.Memory.AvailableBytes)
+			require.EqualValues(t, c.workingSet, *stats.Memory.WorkingSetBytes)
 		})
 	}
 }
