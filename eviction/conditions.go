@@ -62,8 +62,12 @@ func nodeCondition(t v1.NodeConditionType, there bool, before []v1.NodeCondition
 		c.Status = v1.ConditionTrue
 	}
 	said, ok := conditionWords[t][c.Status]
-	if !ok {
-		said = words{reason: "Eviction" + string(t) + string(c.Status), event: "Node" + string(t) + string(c.Status)}
+	switch {
+	case ok:
+	case there:
+		said = words{reason: "EvictionThresholdMet", message: "eviction threshold is met", event: "NodeHas" + string(t)}
+	default:
+		said = words{reason: "EvictionThresholdNotMet", message: "no eviction threshold is met", event: "NodeHasNo" + string(t)}
 	}
 	c.Reason, c.Message = said.reason, said.message
 	i := slices.IndexFunc(before, func(b v1.NodeCondition) bool { return b.Type == t })

@@ -340,6 +340,8 @@ func TestNodeConditions(t *testing.T) {
 	require.Equal(t, at(0), conditions[0].LastTransitionTime.Time)
 	require.Equal(t, at(10), conditions[0].LastHeartbeatTime.Time)
 	require.EqualValues(t, "GPUPressure", conditions[3].Type)
+	require.Equal(t, "EvictionThresholdMet", conditions[3].Reason)
+	require.Equal(t, "NodeHasGPUPressure", events[1].Reason)
 	conditions, _ = eviction.NodeConditions(nil, conditions, at(20))
 	require.Equal(t, v1.ConditionFalse, conditions[3].Status, "a host's own is taken back")
 }

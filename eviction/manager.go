@@ -200,7 +200,8 @@ func (m *Manager) Round(ctx context.Context) (*Done, error) {
 	return done, err
 }
 
-// Done is what a round decided, and what became of it.
+// Done is what a round decided, and what became of it. Its Ranking is good until
+// the next round begins.
 type Done struct {
 	Outcome
 	// Relieved is set when reclaim was enough, so that Victim stayed.

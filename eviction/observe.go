@@ -1,11 +1,5 @@
 package eviction
 
-import (
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
 // Observe makes observations of what was measured of a node, in a fixed order.
 // A signal of which anything is missing is left out: missing is not zero. So
 // is one of a file system that has no inodes of its own. A number beyond int64
@@ -15,7 +9,7 @@ func Observe(n *NodeStats) []Observation {
 	memory := func(s Signal, m *MemoryStats) {
 		if m != nil && m.AvailableBytes != nil && m.WorkingSetBytes != nil {
 			available, used := int64(*m.AvailableBytes), int64(*m.WorkingSetBytes)
-			seen = append(seen, Observation{s, available, available + used, stamp(m.Time)})
+			seen = append(seen, Observation{s, available, available + used, m.Time.Time})
 		}
 	}
 	memory(MemoryAvailable, n.Memory)
@@ -30,10 +24,10 @@ func Observe(n *NodeStats) []Observation {
 			return
 		}
 		if fs.AvailableBytes != nil && fs.CapacityBytes != nil {
-			seen = append(seen, Observation{bytes, int64(*fs.AvailableBytes), int64(*fs.CapacityBytes), stamp(fs.Time)})
+			seen = append(seen, Observation{bytes, int64(*fs.AvailableBytes), int64(*fs.CapacityBytes), fs.Time.Time})
 		}
 		if fs.InodesFree != nil && fs.Inodes != nil && *fs.Inodes > 0 {
-			seen = append(seen, Observation{inodes, int64(*fs.InodesFree), int64(*fs.Inodes), stamp(fs.Time)})
+			seen = append(seen, Observation{inodes, int64(*fs.InodesFree), int64(*fs.Inodes), fs.Time.Time})
 		}
 	}
 	disk(NodeFsAvailable, NodeFsInodesFree, n.Fs)
@@ -42,9 +36,7 @@ func Observe(n *NodeStats) []Observation {
 		disk(ContainerFsAvailable, ContainerFsInodesFree, n.Runtime.ContainerFs)
 	}
 	if r := n.Rlimit; r != nil && r.MaxPID != nil && r.NumOfRunningProcesses != nil {
-		seen = append(seen, Observation{PIDAvailable, *r.MaxPID - *r.NumOfRunningProcesses, *r.MaxPID, stamp(r.Time)})
+		seen = append(seen, Observation{PIDAvailable, *r.MaxPID - *r.NumOfRunningProcesses, *r.MaxPID, r.Time.Time})
 	}
 	return seen
 }
-
-func stamp(t metav1.Time) time.Time { return t.Time }
