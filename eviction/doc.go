@@ -1,12 +1,25 @@
 // Package eviction answers: who must go, when the node runs short?
 //
-// Its ground is data: a [Signal] names something that a node can run out of, an
-// [Observation] says how much of it is left, and a [Threshold] when that is too
-// little. A host gives the figures through a [StatsProvider].
+// Its core is [Evaluate], a function over values: thresholds, observations, pods
+// with their stats, the state of the last round and the time go in; conditions,
+// what to reclaim, and the one pod that must go come out, in the kubelet's words.
+// A simulator, a test or an autoscaler calls it without a node.
 //
-//	StatsProvider ──▶ []Observation ─┬─▶ Threshold.Met ──▶ pressure
-//	                   []Threshold ──┘
+//	Settings ──▶ Policy ─────┐
+//	NodeStats ─▶ Observation ┼─▶ Evaluate ─▶ Outcome ─▶ Conditions ─▶ AdmitHandler
+//	Pods, PodStats, State ───┘                 │  └────▶ State, for the next round
+//	                                           ├─▶ Over: pods over limits of their own
+//	                                           ├─▶ Reclaim, then Victim
+//	                                           └─▶ Ranking, with reasons, on demand
 //
-// A scripted provider is in package evictiontest. Ranking, the choice of a pod
-// and the manager are not here yet.
+// [Manager] drives it: it measures through a [StatsProvider], decides, reclaims
+// and kills, round after round, and keeps new pods out meanwhile through an
+// [AdmitHandler]. At most one pod goes a round, besides those over their
+// local-storage limits; static, mirror and critical pods never go.
+//
+// Package nodestats measures a real node; package evictiontest has a node whose
+// figures follow a script, and a suite for anyone's StatsProvider.
+//
+// Functions are pure and may be called from anywhere; a [Pods] has one writer at
+// a time; a [Manager] and an [AdmitHandler] are safe for concurrent use.
 package eviction

@@ -1,11 +1,9 @@
 package eviction_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -82,24 +80,19 @@ func TestImpossibleObservationIsNotActedUpon_52386(t *testing.T) {
 }
 
 func TestAmountBeyondAllNumbersIsTheLargest(t *testing.T) {
-	for _, f := range []float64{math.NaN(), math.Inf(1), 1e30} {
-		require.Equal(t, int64(math.MaxInt64), eviction.Amount{Fraction: f}.Of(math.MaxInt64))
+	for _, f := range []float64{math.Inf(1), 1e30} {
+		require.Equal(t, int64(math.MaxInt64), eviction.Amount{Fraction: float32(f)}.Of(math.MaxInt64))
+	}
+	for _, f := range []float64{math.NaN(), math.Inf(-1)} {
+		require.Zero(t, eviction.Amount{Fraction: float32(f)}.Of(math.MaxInt64), "what is no number is never met")
 	}
 }
 
 func ExampleThreshold_Met() {
-	var stats eviction.StatsProvider = eviction.StatsFunc(func(context.Context) ([]eviction.Observation, error) {
-		return []eviction.Observation{{
-			Signal: eviction.MemoryAvailable, Available: 90 << 20, Capacity: 4 << 30,
-			Time: time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC),
-		}}, nil
-	})
 	hundred := resource.MustParse("100Mi")
 	hard := eviction.Threshold{Signal: eviction.MemoryAvailable, Value: eviction.Amount{Quantity: &hundred}}
 
-	observations, _ := stats.Observe(context.Background())
-	for _, o := range observations {
-		fmt.Println(o.Signal, hard.Met(o), o.Signal.Condition())
-	}
+	seen := eviction.Observation{Signal: eviction.MemoryAvailable, Available: 90 << 20, Capacity: 4 << 30}
+	fmt.Println(seen.Signal, hard.Met(seen), seen.Signal.Condition())
 	// Output: memory.available true MemoryPressure
 }

@@ -1,0 +1,260 @@
+package eviction
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Manager drives [Evaluate]: it measures, decides and carries out, round after
+// round. Rounds never overlap. Its methods are safe for concurrent use.
+type Manager struct {
+	cfg  Config
+	pods *Pods
+	// turn holds a token while no round is under way; what follows it is of the
+	// round that took it.
+	turn      chan struct{}
+	state     State
+	stats     map[types.UID]*PodStats
+	spare     map[types.UID]string
+	told      pace[runtime.Event]
+	toldPods  pace[types.UID]
+	refreshed time.Time
+	complaint string
+	// early holds a token when a round is asked for before its time.
+	early chan struct{}
+
+	mu     sync.Mutex
+	health Health
+}
+
+// Health is how a manager does.
+type Health struct {
+	// Conditions are the reported ones.
+	Conditions []v1.NodeConditionType
+	// LastRound is when a round was last gone through to its end.
+	LastRound time.Time
+	// RoundSince is when the round under way began, zero when none is.
+	RoundSince time.Time
+	// Err is why the last round was not gone through, nil when it was; Failures
+	// is how many in a row.
+	Err      error
+	Failures int
+	// Stuck is set while a pod must go and none may.
+	Stuck *Stuck
+	// KillErr is why the last eviction failed, nil when it did not.
+	KillErr error
+	// Polling is why nobody wakes the manager early, nil when somebody does or
+	// should not.
+	Polling error
+	// Problems are observations that were not acted upon in the last round.
+	Problems []Problem
+}
+
+// NewManager returns a manager that does nothing yet: Run or Round make it work.
+func NewManager(cfg Config) (*Manager, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	m := &Manager{
+		cfg: cfg, pods: NewPods(cfg.Protect),
+		turn: make(chan struct{}, 1), early: make(chan struct{}, 1),
+		stats: map[types.UID]*PodStats{}, spare: map[types.UID]string{},
+		told: pace[runtime.Event]{}, toldPods: pace[types.UID]{},
+	}
+	var given []Threshold
+	m.cfg.Policy.Thresholds, given = ContainerFsThresholds(cfg.Policy.Thresholds, cfg.Policy.Layout)
+	for _, t := range given {
+		m.cfg.Logger.Warn("thresholds of the containers' file system are derived, the given one is not used", "signal", t.Signal)
+	}
+	m.turn <- struct{}{}
+	return m, nil
+}
+
+// Conditions are the reported ones, for an [AdmitHandler].
+func (m *Manager) Conditions() []v1.NodeConditionType { return m.Health().Conditions }
+
+// Health tells how the manager does.
+func (m *Manager) Health() Health {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.health
+	h.Conditions, h.Problems = slices.Clone(h.Conditions), slices.Clone(h.Problems)
+	return h
+}
+
+func (m *Manager) note(change func(*Health)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	change(&m.health)
+}
+
+// Wake asks for a round now rather than at its time. It does not block; several
+// before the round begins are one.
+func (m *Manager) Wake() {
+	select {
+	case m.early <- struct{}{}:
+	default:
+	}
+}
+
+// Run goes through a round each interval, at once after an eviction, and early
+// when the notifier says so, until its context ends. It returns when everything
+// that it started has ended.
+func (m *Manager) Run(ctx context.Context) error {
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if m.cfg.Notifier != nil {
+		watch.Go(func() { m.watch(ctx) })
+	}
+	if len(m.cfg.Policy.Thresholds) == 0 && !m.cfg.Policy.LocalStorageLimits {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-m.early:
+		case <-timer.C:
+		}
+		if m.step(ctx) {
+			timer.Reset(0)
+		} else {
+			timer.Reset(m.cfg.Interval)
+		}
+	}
+}
+
+// watch wakes the manager when the notifier does, and says once that it does not.
+func (m *Manager) watch(ctx context.Context) {
+	err := m.cfg.Notifier.Watch(ctx, m.Wake)
+	if ctx.Err() != nil {
+		return
+	}
+	if err == nil {
+		err = errors.New("the notifier ended")
+	}
+	m.cfg.Logger.Info("memory is polled, nobody wakes the eviction manager early", "interval", m.cfg.Interval, "reason", err)
+	m.note(func(h *Health) { h.Polling = err })
+}
+
+// step is one round of Run; it tells whether the next one begins at once.
+func (m *Manager) step(ctx context.Context) bool {
+	out, err := m.Round(ctx)
+	if err != nil || out.evicted == nil {
+		return false
+	}
+	m.awaitCleanUp(ctx, out.evicted)
+	return ctx.Err() == nil
+}
+
+// awaitCleanUp waits until all that the evicted pods had is given back.
+func (m *Manager) awaitCleanUp(ctx context.Context, uids []types.UID) {
+	if m.cfg.CleanedUp == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, m.cfg.CleanUpTimeout)
+	defer cancel()
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if uids = slices.DeleteFunc(uids, m.cfg.CleanedUp); len(uids) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			m.cfg.Logger.Warn("evicted pods are not cleaned up in time", "pods", uids)
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Round goes through one round: it measures, decides, and carries out what was
+// decided. It waits for a round that is under way. An error means that nothing
+// was decided, or that an eviction failed; it is tried again in a later round.
+func (m *Manager) Round(ctx context.Context) (*Done, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-m.turn:
+	}
+	defer func() { m.turn <- struct{}{} }()
+	m.note(func(h *Health) { h.RoundSince = time.Now() })
+	done, err := m.round(ctx)
+	m.conclude(done, err)
+	return done, err
+}
+
+// Done is what a round decided, and what became of it. Its Ranking is good until
+// the next round begins.
+type Done struct {
+	Outcome
+	// Relieved is set when reclaim was enough, so that Victim stayed.
+	Relieved bool
+	evicted  []types.UID
+}
+
+// conclude notes how a round went, and says once what is wrong.
+func (m *Manager) conclude(done *Done, err error) {
+	complaint := ""
+	if err != nil {
+		complaint = err.Error()
+	}
+	if complaint != m.complaint && complaint != "" {
+		m.cfg.Logger.Warn("eviction round", "err", err)
+	} else if complaint != m.complaint {
+		m.cfg.Logger.Info("eviction rounds go through again")
+	}
+	m.complaint = complaint
+	m.note(func(h *Health) {
+		h.RoundSince = time.Time{}
+		if done == nil {
+			h.Err, h.Failures = err, h.Failures+1
+			return
+		}
+		h.LastRound, h.Err, h.Failures, h.KillErr = time.Now(), nil, 0, err
+		h.Stuck, h.Problems = done.Stuck, done.Problems
+	})
+	if done != nil && m.cfg.Hooks.Round != nil {
+		m.cfg.Hooks.Round(&done.Outcome)
+	}
+}
+
+// errStats is wrapped by the error of a round in which the node could not be
+// measured.
+var errStats = errors.New("stats are not available")
+
+// observe measures the node.
+func (m *Manager) observe(ctx context.Context) (*NodeStats, []Observation, error) {
+	node, err := m.cfg.Stats.NodeStats(ctx)
+	if err == nil && node == nil {
+		err = errors.New("the provider gave none")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: node: %w", errStats, err)
+	}
+	observations := Observe(node)
+	if o, ok := m.cfg.Stats.(Observer); ok {
+		more, err := o.Observe(ctx)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: observer: %w", errStats, err)
+		}
+		observations = append(observations, more...)
+	}
+	return node, observations, nil
+}

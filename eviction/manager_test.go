@@ -1,0 +1,422 @@
+package eviction_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/eviction/evictiontest"
+)
+
+// node is a whole node for a manager: pods that are there until they are killed.
+type node struct {
+	evictiontest.Stats
+	mu     sync.Mutex
+	began  time.Time
+	pods   []*v1.Pod
+	log    []string // "12s what"
+	kill   func(eviction.Victim) error
+	dirty  map[types.UID]time.Time // when what a pod had is given back
+	active int                     // rounds under way, by kills
+}
+
+func newNode(pods ...*v1.Pod) *node {
+	n := &node{began: time.Now(), pods: pods, dirty: map[types.UID]time.Time{}}
+	n.Set(eviction.MemoryAvailable, 900, 1000)
+	for _, p := range pods {
+		n.SetPodMemory(p.UID, 10)
+	}
+	return n
+}
+
+func (n *node) say(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.log = append(n.log, fmt.Sprintf("%v ", time.Since(n.began).Truncate(time.Second))+fmt.Sprintf(format, args...))
+}
+
+func (n *node) said() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.log)
+}
+
+func (n *node) Pods() []*v1.Pod {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.pods)
+}
+
+func (n *node) Kill(_ context.Context, v eviction.Victim) error {
+	n.say("kill %s", v.Pod.Name)
+	if n.kill != nil {
+		if err := n.kill(v); err != nil {
+			return err
+		}
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pods = slices.DeleteFunc(n.pods, func(p *v1.Pod) bool { return p.UID == v.Pod.UID })
+	return nil
+}
+
+func (n *node) Eventf(object apiruntime.Object, kind, reason, format string, args ...any) {
+	switch o := object.(type) {
+	case *v1.Pod:
+		n.say("event %s %s %s", o.Name, kind, reason)
+	default:
+		n.say("event node %s %s", kind, reason)
+	}
+}
+
+func (n *node) config(hard string) eviction.Config {
+	policy, err := eviction.Settings{Hard: map[string]string{"memory.available": hard}}.Policy()
+	if err != nil {
+		panic(err)
+	}
+	return eviction.Config{
+		Policy: policy, Stats: n, Pods: n.Pods, Kill: n.Kill, Events: n, Node: &v1.ObjectReference{Kind: "Node", Name: "n"},
+		Hooks: eviction.Hooks{Conditions: func(c []v1.NodeConditionType) { n.say("conditions %v", c) }},
+	}
+}
+
+// run runs a manager for a while.
+func run(t *testing.T, cfg eviction.Config, d time.Duration) *eviction.Manager {
+	t.Helper()
+	m, err := eviction.NewManager(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	defer cancel()
+	require.ErrorIs(t, m.Run(ctx), context.DeadlineExceeded)
+	synctest.Wait()
+	return m
+}
+
+func namedPod(name string) *v1.Pod {
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", UID: types.UID("uid-" + name)}}
+}
+
+func staticPod(name string) *v1.Pod {
+	p := namedPod(name)
+	p.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+	return p
+}
+
+func TestManagerEvictsOneARound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(namedPod("a"), namedPod("b"), namedPod("c"))
+		n.SetPodMemory("uid-b", 500)
+		n.SetPodMemory("uid-c", 100)
+		n.At(15*time.Second, func(s *evictiontest.Stats) { s.Set(eviction.MemoryAvailable, 50, 1000) })
+		n.kill = func(v eviction.Victim) error {
+			<-time.After(2 * time.Second)
+			if v.Pod.Name == "c" {
+				n.Set(eviction.MemoryAvailable, 900, 1000)
+			}
+			return nil
+		}
+		m := run(t, n.config("100"), 7*time.Minute)
+		require.Equal(t, []string{
+			"20s conditions [MemoryPressure]",
+			"20s event node Warning EvictionThresholdMet",
+			"20s event b Warning Evicted",
+			"20s kill b",
+			"22s event c Warning Evicted",
+			"22s kill c",
+			"5m24s conditions []",
+		}, n.said(), "back to back under pressure; the condition stays for the transition period")
+		require.Empty(t, m.Health().Conditions)
+		require.Zero(t, m.Health().RoundSince)
+	})
+}
+
+func TestManagerWaitsForCleanUp(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		after time.Duration
+		next  string
+	}{
+		{"given back after 5 s", 5 * time.Second, "5s kill b"},
+		{"never given back", time.Hour, "30s kill b"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(namedPod("a"), namedPod("b"))
+				n.Set(eviction.MemoryAvailable, 50, 1000)
+				cfg := n.config("100")
+				cfg.CleanedUp = func(types.UID) bool { return time.Since(n.began) >= c.after }
+				run(t, cfg, 35*time.Second)
+				require.Contains(t, n.said(), "0s kill a")
+				require.Contains(t, n.said(), c.next)
+			})
+		})
+	}
+}
+
+func TestFailedEvictionIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(namedPod("a"))
+		n.Set(eviction.MemoryAvailable, 50, 1000)
+		failures := 2
+		n.kill = func(eviction.Victim) error {
+			if failures--; failures >= 0 {
+				return errors.New("the runtime is away")
+			}
+			return nil
+		}
+		cfg := n.config("100")
+		var errs []error
+		cfg.Hooks.Evicted = func(_ eviction.Victim, s eviction.Signal, err error) { errs = append(errs, err) }
+		m, err := eviction.NewManager(cfg)
+		require.NoError(t, err)
+		_, err = m.Round(t.Context())
+		require.EqualError(t, err, "evict pod default/a: the runtime is away")
+		require.EqualError(t, m.Health().KillErr, "evict pod default/a: the runtime is away")
+		<-time.After(10 * time.Second)
+		_, err = m.Round(t.Context())
+		require.Error(t, err)
+		<-time.After(10 * time.Second)
+		done, err := m.Round(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "a", done.Victim.Pod.Name)
+		require.NoError(t, m.Health().KillErr)
+		require.Len(t, errs, 3)
+		require.Equal(t, []string{"0s kill a", "10s kill a", "20s kill a"}, slices.DeleteFunc(n.said(), func(s string) bool {
+			return !slices.Contains([]string{"0s kill a", "10s kill a", "20s kill a"}, s)
+		}))
+	})
+}
+
+func TestNobodyMayGoIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(staticPod("a"))
+		n.Set(eviction.MemoryAvailable, 50, 1000)
+		m := run(t, n.config("100"), 25*time.Second)
+		require.Equal(t, []string{
+			"0s conditions [MemoryPressure]",
+			"0s event node Warning EvictionThresholdMet",
+			"0s event node Warning NoPodToEvict",
+			"10s event node Warning EvictionThresholdMet",
+		}, n.said())
+		require.Equal(t, &eviction.Stuck{Resource: v1.ResourceMemory, Pods: 1}, m.Health().Stuck)
+	})
+}
+
+func TestReclaimComesBeforePods(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		frees   bool
+		err     error
+		evicted []string
+	}{
+		{"enough", true, nil, nil},
+		{"not enough", false, nil, []string{"0s kill a"}},
+		{"fails", false, errors.New("busy"), []string{"0s kill a"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(namedPod("a"))
+				n.Set(eviction.NodeFsAvailable, 1, 1000)
+				cfg := n.config("100")
+				cfg.Policy.Thresholds = mustThresholds(t, eviction.Settings{Hard: map[string]string{"nodefs.available": "10%"}})
+				cfg.Reclaim = map[eviction.Reclaim]func(context.Context) error{
+					eviction.ReclaimContainers: func(context.Context) error { n.say("reclaim containers"); return c.err },
+					eviction.ReclaimImages: func(context.Context) error {
+						n.say("reclaim images")
+						if c.frees {
+							n.Set(eviction.NodeFsAvailable, 500, 1000)
+						}
+						return nil
+					},
+				}
+				m, err := eviction.NewManager(cfg)
+				require.NoError(t, err)
+				done, err := m.Round(t.Context())
+				require.NoError(t, err)
+				require.Equal(t, c.frees, done.Relieved)
+				require.Equal(t, []string{"0s reclaim containers", "0s reclaim images"},
+					slices.DeleteFunc(n.said(), func(s string) bool { return s[:5] != "0s re" }))
+				require.Equal(t, c.evicted, append([]string(nil), slices.DeleteFunc(n.said(), func(s string) bool { return s[:5] != "0s ki" })...))
+			})
+		})
+	}
+}
+
+func TestCalmRoundReadsOnlyPodsWithLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limited := namedPod("limited")
+		limited.Spec.Volumes = []v1.Volume{emptyDir("cache", "1Mi")}
+		n := newNode(namedPod("a"), namedPod("b"), limited)
+		m, err := eviction.NewManager(n.config("100"))
+		require.NoError(t, err)
+		_, err = m.Round(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, n.Reads())
+		n.Set(eviction.MemoryAvailable, 50, 1000)
+		<-time.After(time.Second)
+		_, err = m.Round(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 4, n.Reads())
+	})
+}
+
+func TestStatsThatFailOrHangEvictNobody(t *testing.T) {
+	for name, breakIt := range map[string]func(*evictiontest.Stats){
+		"fail": func(s *evictiontest.Stats) { s.Fail(errors.New("no /proc")) },
+		"hang": func(s *evictiontest.Stats) { s.Hang(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNode(namedPod("a"))
+				n.At(time.Second, breakIt)
+				n.At(2*time.Second, func(s *evictiontest.Stats) { s.Set(eviction.MemoryAvailable, 1, 1000) })
+				m := run(t, n.config("100"), 3*time.Hour)
+				require.Empty(t, n.said())
+				require.Error(t, m.Health().Err)
+				require.Greater(t, m.Health().Failures, 100)
+				require.Equal(t, 3*time.Hour, time.Since(m.Health().LastRound))
+
+				n.Fail(nil)
+				n.Hang(false)
+				_, err := m.Round(t.Context())
+				require.NoError(t, err)
+				require.Contains(t, n.said(), "3h0m0s kill a")
+				require.NoError(t, m.Health().Err)
+			})
+		})
+	}
+}
+
+func TestPodWhoseStatsCannotBeReadStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(namedPod("a"))
+		n.Set(eviction.MemoryAvailable, 50, 1000)
+		n.FailPods(errors.New("cgroup vanished"))
+		m, err := eviction.NewManager(n.config("100"))
+		require.NoError(t, err)
+		done, err := m.Round(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, done.Victim)
+		require.Equal(t, "its stats can't be read: cgroup vanished", done.Ranking()[0].Protected)
+	})
+}
+
+func TestStaleStatsAreActedUponOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(namedPod("a"), namedPod("b"))
+		n.Set(eviction.MemoryAvailable, 50, 1000)
+		n.Freeze(time.Now())
+		run(t, n.config("100"), time.Minute)
+		require.Contains(t, n.said(), "0s kill a")
+		require.Len(t, n.Pods(), 1, "one sample, one pod")
+	})
+}
+
+// notifier wakes the manager when it is told to.
+type notifier struct {
+	wake  chan struct{}
+	err   error
+	fresh int
+}
+
+func (n *notifier) Watch(ctx context.Context, notify func()) error {
+	for n.err == nil {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-n.wake:
+			notify()
+		}
+	}
+	return n.err
+}
+
+func (n *notifier) Refresh([]eviction.Threshold, *eviction.NodeStats) error {
+	n.fresh++
+	return nil
+}
+
+func TestNotifierWakesTheManager(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(namedPod("a"))
+		n.At(3*time.Second, func(s *evictiontest.Stats) { s.Set(eviction.MemoryAvailable, 50, 1000) })
+		cfg := n.config("100")
+		notify := &notifier{wake: make(chan struct{})}
+		cfg.Notifier = notify
+		timer := time.AfterFunc(4*time.Second, func() { notify.wake <- struct{}{} })
+		defer timer.Stop()
+		m := run(t, cfg, 25*time.Second)
+		require.Contains(t, n.said(), "4s kill a")
+		require.NoError(t, m.Health().Polling)
+		require.Equal(t, 3, notify.fresh, "at most once an interval")
+	})
+}
+
+func TestBrokenNotifierLeavesPolling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(namedPod("a"))
+		cfg := n.config("100")
+		cfg.Notifier = &notifier{err: errors.New("no PSI")}
+		m := run(t, cfg, 25*time.Second)
+		require.EqualError(t, m.Health().Polling, "no PSI")
+	})
+}
+
+func TestRoundsNeverOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(namedPod("a"), namedPod("b"))
+		n.Set(eviction.MemoryAvailable, 50, 1000)
+		n.kill = func(eviction.Victim) error {
+			n.mu.Lock()
+			n.active++
+			require.Equal(t, 1, n.active)
+			n.mu.Unlock()
+			<-time.After(time.Minute)
+			n.mu.Lock()
+			n.active--
+			n.mu.Unlock()
+			return nil
+		}
+		m, err := eviction.NewManager(n.config("100"))
+		require.NoError(t, err)
+		for range 2 {
+			go m.Round(t.Context())
+		}
+		synctest.Wait()
+		require.False(t, m.Health().RoundSince.IsZero())
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = m.Round(ended)
+		require.ErrorIs(t, err, context.Canceled)
+		<-time.After(3 * time.Minute)
+		require.Empty(t, n.Pods())
+	})
+}
+
+func TestManagerNeedsItsParts(t *testing.T) {
+	_, err := eviction.NewManager(eviction.Config{
+		Policy: eviction.Policy{Custom: map[eviction.Signal]eviction.CustomSignal{eviction.MemoryAvailable: {}}},
+	})
+	for _, part := range []string{"Config.Stats is required", "Config.Pods is required", "Config.Kill is required", "memory.available is no signal of the host's own"} {
+		require.ErrorContains(t, err, part)
+	}
+}
+
+func mustThresholds(t *testing.T, s eviction.Settings) []eviction.Threshold {
+	t.Helper()
+	thresholds, err := s.Thresholds()
+	require.NoError(t, err)
+	return thresholds
+}

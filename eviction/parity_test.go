@@ -1,0 +1,266 @@
+package eviction_test
+
+import (
+	"bufio"
+	"cmp"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/eviction"
+)
+
+// TestKubeletParity replays decisions that were recorded from the kubelet's
+// eviction manager. KUBEPARTS_CORPUS names a folder of further recordings.
+func TestKubeletParity(t *testing.T) {
+	t.Run("thresholds", func(t *testing.T) { replay(t, "thresholds", thresholdsCase.answer) })
+	t.Run("eviction", func(t *testing.T) { replay(t, "eviction", evictionCase.answer) })
+	t.Run("eviction-admit", func(t *testing.T) { replay(t, "eviction-admit", admitCase.answer) })
+}
+
+// answer is how a case went: it agrees, or differs by a named rule, or got
+// something else than it wants.
+type answer struct {
+	agree bool
+	rule  string
+	got   any
+}
+
+// replay answers every case of a file and counts.
+func replay[C any](t *testing.T, name string, answerOf func(C) answer) {
+	agree, total, shown := 0, 0, 0
+	rules := map[string]int{}
+	for line := range recording(t, name) {
+		var c C
+		require.NoError(t, json.Unmarshal(line, &c))
+		total++
+		switch a := answerOf(c); {
+		case a.agree:
+			agree++
+		case a.rule != "":
+			rules[a.rule]++
+		default:
+			t.Fail()
+			if shown++; shown <= 10 {
+				t.Logf("%s\ngot %s", line, toJSON(a.got))
+			}
+		}
+	}
+	if !testing.Verbose() {
+		return
+	}
+	differ := 0
+	for _, rule := range slices.Sorted(maps.Keys(rules)) {
+		fmt.Printf("rule %s: %d\n", rule, rules[rule])
+		differ += rules[rule]
+	}
+	if differ > 0 {
+		fmt.Printf("parity %s: %d/%d, %d differ by design\n", name, agree, total, differ)
+	} else {
+		fmt.Printf("parity %s: %d/%d\n", name, agree, total)
+	}
+}
+
+// recordedSettings are the configuration as the recordings spell it.
+type recordedSettings struct {
+	Hard    map[string]string `json:"eviction_hard"`
+	Soft    map[string]string `json:"eviction_soft"`
+	Grace   map[string]string `json:"eviction_soft_grace_period"`
+	Reclaim map[string]string `json:"eviction_minimum_reclaim"`
+	Enforce []string          `json:"enforce_node_allocatable"`
+
+	Transition           int64 `json:"pressure_transition_period_seconds"`
+	MaxGrace             int64 `json:"max_pod_grace_period_seconds"`
+	DedicatedImageFs     bool  `json:"dedicated_image_fs"`
+	DedicatedContainerFs bool  `json:"dedicated_container_fs"`
+	LocalStorage         bool  `json:"local_storage_capacity_isolation"`
+	EvictedStay          bool  `json:"evicted_stay"`
+}
+
+func (s recordedSettings) settings() eviction.Settings {
+	hard := s.Hard
+	if hard == nil {
+		hard = map[string]string{}
+	}
+	return eviction.Settings{
+		Hard: hard, Soft: s.Soft, SoftGracePeriod: s.Grace, MinimumReclaim: s.Reclaim, EnforceNodeAllocatable: s.Enforce,
+	}
+}
+
+func (s recordedSettings) layout() eviction.Layout {
+	return eviction.Layout{DedicatedImageFs: s.DedicatedImageFs, DedicatedContainerFs: s.DedicatedContainerFs}
+}
+
+// admitCase is one line of eviction-admit.jsonl.
+type admitCase struct {
+	Conditions []v1.NodeConditionType
+	Pod        *v1.Pod
+	Want       struct {
+		Admit    bool
+		Reason   string
+		Messages []string
+	}
+}
+
+func (c admitCase) answer() answer {
+	handler := eviction.NewAdmitHandler(func() []v1.NodeConditionType { return c.Conditions })
+	verdict, err := handler.Admit(context.Background(), admission.Request{Pod: c.Pod})
+	if err != nil {
+		return answer{got: err.Error()}
+	}
+	return answer{
+		agree: c.Want.Admit == (verdict.Outcome == admission.Admit) && c.Want.Reason == verdict.Reason &&
+			slices.Contains(c.Want.Messages, verdict.Message),
+		got: verdict,
+	}
+}
+
+// thresholdsCase is one line of thresholds.jsonl.
+type thresholdsCase struct {
+	Config recordedSettings
+	Want   struct {
+		Thresholds []recordedThreshold
+		Error      string
+	}
+	ErrorOneOf       []string `json:"error_one_of"`
+	AfterContainerFs []struct {
+		DedicatedImageFs     bool `json:"dedicated_image_fs"`
+		DedicatedContainerFs bool `json:"dedicated_container_fs"`
+		Thresholds           []recordedThreshold
+		Error                string
+	} `json:"after_containerfs"`
+}
+
+type recordedThreshold struct {
+	Signal       eviction.Signal `json:"signal"`
+	Operator     string          `json:"operator"`
+	Value        recordedAmount  `json:"value"`
+	GraceSeconds float64         `json:"grace_seconds"`
+	MinReclaim   *recordedAmount `json:"min_reclaim,omitempty"`
+}
+
+type recordedAmount struct {
+	Quantity   string `json:"quantity,omitempty"`
+	Percentage any    `json:"percentage,omitempty"`
+}
+
+func (c thresholdsCase) answer() answer {
+	thresholds, err := c.Config.settings().Thresholds()
+	if err != nil {
+		return answer{agree: err.Error() == c.Want.Error || slices.Contains(c.ErrorOneOf, err.Error()), got: err.Error()}
+	}
+	if got := recordedThresholds(thresholds); c.Want.Error != "" || toJSON(got) != toJSON(c.Want.Thresholds) {
+		return answer{got: got}
+	}
+	for _, after := range c.AfterContainerFs {
+		layout := eviction.Layout{DedicatedImageFs: after.DedicatedImageFs, DedicatedContainerFs: after.DedicatedContainerFs}
+		derived, given := eviction.ContainerFsThresholds(thresholds, layout)
+		if got := recordedThresholds(derived); toJSON(got) != toJSON(after.Thresholds) || !warned(after.Error, given) {
+			return answer{got: got}
+		}
+	}
+	return answer{agree: true}
+}
+
+// warned tells whether the warning is about one of the given thresholds. The
+// recordings say "any" wherever the configuration names more than one.
+func warned(warning string, given []eviction.Threshold) bool {
+	if warning == "any" || warning == "" {
+		return warning == "any" || len(given) == 0
+	}
+	return slices.ContainsFunc(given, func(t eviction.Threshold) bool {
+		kind := "hard"
+		if t.GracePeriod > 0 {
+			kind = "soft"
+		}
+		return warning == fmt.Sprintf("found %s for %s eviction. ignoring", t.Signal, kind)
+	})
+}
+
+// recordedThresholds puts thresholds in the form and order of the recordings.
+func recordedThresholds(thresholds []eviction.Threshold) []recordedThreshold {
+	list := []recordedThreshold{}
+	for _, t := range thresholds {
+		r := recordedThreshold{
+			Signal: t.Signal, Operator: "LessThan", Value: recorded(t.Value), GraceSeconds: t.GracePeriod.Seconds(),
+		}
+		if t.MinReclaim != nil {
+			amount := recorded(*t.MinReclaim)
+			r.MinReclaim = &amount
+		}
+		list = append(list, r)
+	}
+	slices.SortStableFunc(list, func(a, b recordedThreshold) int {
+		return cmp.Or(cmp.Compare(a.Signal, b.Signal), cmp.Compare(a.GraceSeconds, b.GraceSeconds), cmp.Compare(toJSON(a.Value), toJSON(b.Value)))
+	})
+	return list
+}
+
+func recorded(a eviction.Amount) recordedAmount {
+	if a.Quantity != nil {
+		return recordedAmount{Quantity: a.Quantity.String()}
+	}
+	if text := fmt.Sprint(a.Fraction); text == "NaN" || text == "+Inf" {
+		return recordedAmount{Percentage: text}
+	}
+	if a.Fraction == 0 {
+		return recordedAmount{}
+	}
+	var number any
+	if err := json.Unmarshal([]byte(toJSON(a.Fraction)), &number); err != nil {
+		panic(err)
+	}
+	return recordedAmount{Percentage: number}
+}
+
+// recording yields the lines of a recorded file, plain or compressed.
+func recording(t *testing.T, name string) func(yield func([]byte) bool) {
+	t.Helper()
+	dir := cmp.Or(os.Getenv("KUBEPARTS_CORPUS"), filepath.Join("testdata", "kubelet-v1.36.3"))
+	f, err := os.Open(filepath.Join(dir, name+".jsonl"))
+	packed := errors.Is(err, fs.ErrNotExist)
+	if packed {
+		f, err = os.Open(filepath.Join(dir, name+".jsonl.gz"))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		t.Skipf("no recording %s in %s", name, dir)
+	}
+	require.NoError(t, err)
+	t.Cleanup(func() { f.Close() })
+	var r io.Reader = f
+	if packed {
+		r, err = gzip.NewReader(f)
+		require.NoError(t, err)
+	}
+	return func(yield func([]byte) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(nil, 64<<20)
+		for lines.Scan() {
+			if !yield(lines.Bytes()) {
+				return
+			}
+		}
+		require.NoError(t, lines.Err())
+	}
+}
+
+func toJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}

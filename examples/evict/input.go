@@ -1,0 +1,123 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/eviction"
+)
+
+// options are the command line.
+type options struct {
+	node, pods, summary string
+	output              string
+	rank                eviction.Signal
+	layout              eviction.Layout
+	settings            eviction.Settings
+}
+
+func parseOptions(args []string, errOut io.Writer) (options, error) {
+	var o options
+	fs := flag.NewFlagSet("evict", flag.ContinueOnError)
+	fs.SetOutput(errOut)
+	fs.StringVar(&o.node, "node", "", "file with the node, for its name and the conditions that it has now; optional")
+	fs.StringVar(&o.pods, "pods", "", "file with the node's pods, a list; required")
+	fs.StringVar(&o.summary, "summary", "", "file with the stats summary; required")
+	fs.StringVar(&o.output, "o", "", "json for JSON")
+	fs.StringVar((*string)(&o.rank), "rank", "", "rank the pods by this signal even if it is not short")
+	fs.BoolVar(&o.layout.DedicatedImageFs, "image-fs", false, "images are on a file system of their own")
+	fs.BoolVar(&o.layout.DedicatedContainerFs, "container-fs", false, "what containers write is on another file system than images")
+	o.settings.AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		return o, err
+	}
+	switch {
+	case o.pods == "" || o.summary == "":
+		return o, fmt.Errorf("--pods and --summary are required")
+	case o.output != "" && o.output != "json":
+		return o, fmt.Errorf("-o %s: json is the only other output", o.output)
+	case o.rank != "" && !o.rank.Known():
+		return o, fmt.Errorf("--rank %s: no such signal", o.rank)
+	}
+	return o, nil
+}
+
+// input reads the files. Soft thresholds count as if they had held for long.
+func (o options) input(now time.Time) (eviction.Input, error) {
+	policy, err := o.settings.Policy()
+	if err != nil {
+		return eviction.Input{}, err
+	}
+	policy.Layout = o.layout
+	policy.Thresholds, _ = eviction.ContainerFsThresholds(policy.Thresholds, o.layout)
+	var summary eviction.Summary
+	if err := readJSON(o.summary, &summary); err != nil {
+		return eviction.Input{}, err
+	}
+	pods, err := readPods(o.pods)
+	if err != nil {
+		return eviction.Input{}, err
+	}
+	in := eviction.Input{
+		Policy: policy, Observations: eviction.Observe(&summary.Node), Pods: eviction.PodsOf(pods...),
+		Stats: summary.PodsByUID(), Now: now,
+	}
+	if o.node != "" {
+		var node v1.Node
+		if err := readJSON(o.node, &node); err != nil {
+			return eviction.Input{}, err
+		}
+		in.State.LastSeen = conditionsOf(&node, now)
+	}
+	for _, t := range policy.Thresholds {
+		in.State.Met = append(in.State.Met, eviction.MetThreshold{Threshold: t, Since: now.Add(-t.GracePeriod)})
+	}
+	return in, nil
+}
+
+// conditionsOf are the pressure conditions that the node has now.
+func conditionsOf(node *v1.Node, now time.Time) map[v1.NodeConditionType]time.Time {
+	there := map[v1.NodeConditionType]time.Time{}
+	for _, c := range node.Status.Conditions {
+		switch c.Type {
+		case v1.NodeMemoryPressure, v1.NodeDiskPressure, v1.NodePIDPressure:
+			if c.Status == v1.ConditionTrue {
+				there[c.Type] = now
+			}
+		}
+	}
+	return there
+}
+
+// readPods reads a list of pods, and leaves out those that are over.
+func readPods(path string) ([]*v1.Pod, error) {
+	var list v1.PodList
+	if err := readJSON(path, &list); err != nil {
+		return nil, err
+	}
+	var pods []*v1.Pod
+	for i := range list.Items {
+		if p := list.Items[i].Status.Phase; p != v1.PodSucceeded && p != v1.PodFailed {
+			pods = append(pods, &list.Items[i])
+		}
+	}
+	return pods, nil
+}
+
+func readJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
