@@ -81,6 +81,9 @@ func (l *SyncLoop) recognise(r *record) {
 	delete(l.strangers, r.UID)
 	r.past = l.past[r.UID]
 	delete(l.past, r.UID)
+	if r.listed.UID != "" && !isStatic(r.pod) {
+		l.releaseName(r) // it was kept for a static pod
+	}
 	if r.past == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podmanager"
@@ -186,5 +187,25 @@ func TestRestartSaysNothingUnseenOfAPodThatWasSentenced(t *testing.T) {
 		for _, u := range said {
 			require.Equal(t, v1.PodFailed, u.Status.Phase)
 		}
+	})
+}
+
+// Seed 20505: an agent that ended before it had written anything down leaves a
+// static pod that the next one knows by its name alone.
+func TestSuccessorWaitsForAPodWithoutARecord(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		old := pod("web", static, uid("old"), stubborn, grace(60))
+		w.sendFrom("file", podmanager.OpAdd, old)
+		w.stop()
+		require.NoError(t, w.store.Commit(t.Context(), syncloop.Batch{Delete: []types.UID{old.UID}}))
+		w.start()
+		next := pod("web", static, uid("new"))
+		w.sendFrom("file", podmanager.OpAdd, next)
+		sleep(2500 * time.Millisecond)
+		require.True(t, w.observed(old.UID).Running())
+		require.False(t, w.observed(next.UID).Running())
+		sleep(time.Minute)
+		require.False(t, w.observed(old.UID).Running())
+		require.True(t, w.observed(next.UID).Running())
 	})
 }

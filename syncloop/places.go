@@ -40,15 +40,20 @@ func (l *SyncLoop) takes(pod *v1.Pod) *Takes {
 	}
 }
 
-// reservePlaces keeps the places of pods of which the store knows, although no
-// source has named them yet: a manifest that changed while the agent was away gives
-// a pod of the same name and another UID, and a source may be slow.
+// reservePlaces keeps the places of pods that run, or of which the store knows,
+// although no source has named them yet: a manifest that changed while the agent
+// was away gives a pod of the same name and another UID, and a source may be slow.
+// A pod that runs and that the store does not know may be a static one, too: the
+// agent may have ended before anything was written down.
 func (l *SyncLoop) reservePlaces() {
+	for _, uid := range slices.Sorted(maps.Keys(l.strangers)) {
+		p, past := l.strangers[uid], l.past[uid]
+		if p.Running && (past == nil || past.Source != podmanager.SourceAPI) {
+			l.names.Acquire(p.Name+"_"+p.Namespace, uid)
+		}
+	}
 	for _, uid := range slices.Sorted(maps.Keys(l.past)) {
 		past, running := l.past[uid], l.strangers[uid].Running
-		if running && past.Source != podmanager.SourceAPI {
-			l.names.Acquire(past.Name+"_"+past.Namespace, uid)
-		}
 		if l.cfg.Admission == nil || past.Takes == nil || !running && past.ended() {
 			continue
 		}
@@ -106,7 +111,7 @@ func (l *SyncLoop) occupies(uid types.UID) bool {
 // vacate frees the place of a pod that no source named, and that is gone.
 func (l *SyncLoop) vacate(uid types.UID) {
 	if l.occupies(uid) {
-		l.cfg.Admission.Ledger.Remove(uid)
+		l.cfg.Admission.Remove(uid)
 		l.roomBecameFree()
 	}
 }

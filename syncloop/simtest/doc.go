@@ -11,8 +11,8 @@
 //	        SyncLoop
 //	          │
 //	          ▼
-//	        invariants after each step; convergence after    (invariants.go,
-//	        the last fault                                    converge.go)
+//	        invariants after each step; convergence after    (invariants.go, said.go,
+//	        the last fault                                    secrets.go, converge.go)
 //	          │ broken
 //	          ▼
 //	        shrink: the fewest events that still break it    (shrink.go, report.go)

@@ -55,6 +55,7 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 		"the ledger holds what runs, of one list too":            279,
 		"the remains of an end that was taken up are removed":    778,
 		"the successor waits for a pod whose stop an agent left": 324,
+		"the successor waits for a pod that nobody wrote down":   20505,
 		"what is lost, of a pod that never restarts":             264,
 	} {
 		t.Run(name, func(t *testing.T) {
