@@ -91,6 +91,10 @@ func (f *DeclaredFeatures) Admit(_ context.Context, req Request) (Verdict, error
 	return Admitted(), nil
 }
 
+// MessageNodeShutdown is what a pod is told that comes while the node shuts
+// down.
+const MessageNodeShutdown = "Pod was rejected as the node is shutting down."
+
 // NodeShutdown refuses every pod, critical and static ones too, while the node
 // is shutting down.
 type NodeShutdown struct {
@@ -105,7 +109,7 @@ func (NodeShutdown) Class() Class { return PodAlone }
 // Admit rejects while the node shuts down.
 func (s NodeShutdown) Admit(context.Context, Request) (Verdict, error) {
 	if s.Active != nil && s.Active() {
-		return Rejected(ReasonNodeShutdown, "Pod was rejected as the node is shutting down."), nil
+		return Rejected(ReasonNodeShutdown, MessageNodeShutdown), nil
 	}
 	return Admitted(), nil
 }

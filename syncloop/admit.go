@@ -21,12 +21,6 @@ import (
 // the pod waits, and its phase is Pending then.
 const ConditionAdmitted v1.PodConditionType = "kubeparts.dev/Admitted"
 
-// What a pod is told that comes while the agent stops all pods.
-const (
-	reasonNodeShutdown  = "NodeShutdown"
-	messageNodeShutdown = "Pod was rejected as the node is shutting down."
-)
-
 // admitting are the pods that wait to be let in.
 type admitting struct {
 	waiting map[types.UID]*record
@@ -59,7 +53,7 @@ func (l *SyncLoop) admit(ctx context.Context, r *record) {
 
 func (l *SyncLoop) judge(ctx context.Context, pod *v1.Pod) admission.Verdict {
 	if l.stopping.active {
-		return admission.Rejected(reasonNodeShutdown, messageNodeShutdown)
+		return admission.Rejected(admission.ReasonNodeShutdown, admission.MessageNodeShutdown)
 	}
 	if l.cfg.Admission == nil {
 		return admission.Admitted()
@@ -78,7 +72,7 @@ func (l *SyncLoop) reject(r *record, v admission.Verdict) {
 	delete(l.admitting.waiting, r.UID)
 	l.event(r.pod, v1.EventTypeWarning, v.Reason, v.Message)
 	res := podstatus.Reject(l.input(r), v.Reason, v.Message)
-	r.volatile = v.Reason == reasonNodeShutdown
+	r.volatile = v.Reason == admission.ReasonNodeShutdown
 	if r.listed.Running {
 		r.life.Verdict = res.Verdict
 		l.setStatus(r, &res.Status)
@@ -147,7 +141,7 @@ func (l *SyncLoop) release(r *record) {
 		return
 	}
 	r.entered = false
-	l.cfg.Admission.Ledger.Remove(r.UID)
+	l.cfg.Admission.Remove(r.UID)
 	l.roomBecameFree()
 }
 

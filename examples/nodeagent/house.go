@@ -91,16 +91,14 @@ func newChain(node *v1.Node) *admission.Chain {
 		Ledger:    admission.NewLedger(),
 		HostPorts: process.HostPorts,
 		Nodes:     admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return node, nil }),
-		Checks: []admission.Check{
+		Checks: append([]admission.Check{
 			{Name: "ProcessBackend", Handler: admission.AdmitFunc(func(_ context.Context, req admission.Request) (admission.Verdict, error) {
 				if errs := process.Check(req.Pod, self); len(errs) > 0 {
 					return admission.Rejected(process.ReasonUnsupported, errs.ToAggregate().Error()), nil
 				}
 				return admission.Admitted(), nil
 			})},
-			{Name: "NodeFit", Handler: admission.NodeFit{}},
-			{Name: "NodePorts", Handler: admission.NodePorts{Of: process.HostPorts}},
-		},
+		}, admission.KubeletChecks(admission.Kubelet{})...),
 	}
 }
 
