@@ -9,7 +9,6 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
