@@ -19,11 +19,8 @@ type Probe struct {
 }
 
 // Container is a container that is to be probed, and what is known of it. It
-// needs no v1.Pod; [PodContainers] makes it of one.
+// needs no v1.Pod; [PodContainers] makes those of one.
 type Container struct {
-	// Pod is what the container belongs to; containers of one pod share an
-	// address and a bound on probes in flight.
-	Pod runtime.PodRef
 	// Name of the container within its pod.
 	Name string
 	// Init tells that it is a sidecar, which events refer to differently.

@@ -48,7 +48,7 @@ func (p *podForm) add(set []Container, c *v1.Container, init bool) []Container {
 		return set
 	}
 	container := Container{
-		Pod: runtime.RefOf(p.pod), Name: c.Name, Init: init,
+		Name: c.Name, Init: init,
 		IP: p.status.PodIP, Ports: c.Ports, Probes: probes,
 		State: p.state(c, init),
 	}
