@@ -67,6 +67,9 @@ func dialerOr(d Dialer) Dialer {
 	return d
 }
 
+// PlainDialer returns the dialer of probers that are given none.
+func PlainDialer() Dialer { return plainDialer }
+
 // plainDialer makes connections that are gone a second after they were closed,
 // instead of occupying a port for a minute.
 var plainDialer Dialer = &net.Dialer{KeepAlive: -1, Control: lingerShortly}
