@@ -15,23 +15,28 @@ type pod struct {
 	// flying is how many of its probes are in flight; held are those whose
 	// turn has come beyond its share.
 	flying int
-	held   queue
+	held   *queue
 }
 
 type container struct {
 	pod     *pod
 	name    string
 	ip      string
-	ports   []v1.ContainerPort
-	env     []v1.EnvVar
 	state   State
+	spec    *spec // nil if it says nothing that probes need
 	entries []*entry
 	init    bool
 }
 
+type spec struct {
+	ports []v1.ContainerPort
+	env   []v1.EnvVar
+}
+
 type entry struct {
 	of      *container
-	probe   Probe
+	name    string
+	action  v1.ProbeHandler
 	tracker Tracker
 	flight  *flight
 	last    *lastAttempt
@@ -45,8 +50,7 @@ type entry struct {
 
 // lastAttempt is what is remembered of an attempt.
 type lastAttempt struct {
-	at     time.Time
-	took   time.Duration
+	at     int64 // in nanoseconds, as UnixNano has it
 	result Result
 	output string
 	err    error
@@ -54,7 +58,7 @@ type lastAttempt struct {
 
 func newEntry(c *container, p *Probe) *entry {
 	return &entry{
-		of: c, index: notInHeap, lane: fresh,
+		of: c, name: p.Name, index: notInHeap, lane: fresh,
 		tracker: NewTracker(p.Kind, p.Settings, spreadOf(c.pod.ref.UID, c.name, p.Name)),
 	}
 }
@@ -70,7 +74,7 @@ func find(list []*container, name string) *container {
 
 func findProbe(list []*entry, name string) *entry {
 	for _, e := range list {
-		if e.probe.Name == name {
+		if e.name == name {
 			return e
 		}
 	}
@@ -81,8 +85,8 @@ func findProbe(list []*entry, name string) *entry {
 // verdict of the startup probe, and at once if there is none.
 func (c *container) stateFor(e *entry) State {
 	s := c.state
-	s.NoAddress = c.ip == "" && needsAddress(&e.probe.Action)
-	if codeOf(e.probe.Kind) == startup || s.Started {
+	s.NoAddress = c.ip == "" && needsAddress(&e.action)
+	if e.tracker.kind == startup || s.Started {
 		return s
 	}
 	s.Started = true
@@ -95,24 +99,28 @@ func (c *container) stateFor(e *entry) State {
 }
 
 func (e *entry) key() Key {
-	return Key{Pod: e.of.pod.ref, Container: e.of.name, Probe: e.probe.Name}
+	return Key{Pod: e.of.pod.ref, Container: e.of.name, Probe: e.name}
 }
 
 func (e *entry) target() Target {
 	c := e.of
-	return Target{
-		Pod: c.pod.ref, Container: c.name, ContainerID: e.tracker.ContainerID(), Probe: e.probe.Name,
-		IP: c.ip, Ports: c.ports, Env: c.env, Action: e.probe.Action,
+	t := Target{
+		Pod: c.pod.ref, Container: c.name, ContainerID: e.tracker.ContainerID(), Probe: e.name,
+		IP: c.ip, Action: e.action,
 	}
+	if c.spec != nil {
+		t.Ports, t.Env = c.spec.ports, c.spec.env
+	}
+	return t
 }
 
 func (e *entry) published() Published {
 	p := Published{
-		Key: e.key(), Kind: e.probe.Kind,
+		Key: e.key(), Kind: e.tracker.kind.kind(),
 		ContainerID: e.tracker.ContainerID(), Verdict: e.tracker.Verdict(),
 	}
 	if e.last != nil {
-		p.Output, p.Err, p.At = e.last.output, e.last.err, e.last.at
+		p.Output, p.Err, p.At = e.last.output, e.last.err, time.Unix(0, e.last.at)
 	}
 	return p
 }

@@ -10,16 +10,14 @@ import (
 // flight is one attempt that is being made.
 type flight struct {
 	e         *entry
-	ctx       context.Context
-	cancel    context.CancelFunc
-	cancelled bool
-	lane      lane
-	kind      Kind
-	key       Key
 	target    Target
 	timeout   time.Duration
 	due       time.Time
 	began     time.Time
+	ctx       context.Context    // of the try that is being made
+	cancel    context.CancelFunc // of that context
+	cancelled bool
+	lane      lane
 }
 
 // callOff ends an attempt whose outcome nobody wants any more.
@@ -32,8 +30,7 @@ func (f *flight) callOff() {
 func (m *Manager) startDue(now time.Time) (wake time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for len(m.due) > 0 && !m.due[0].tracker.next.After(now) {
-		e := m.due[0]
+	for e := m.due.first(); e != nil && !e.tracker.next.After(now); e = m.due.first() {
 		m.due.remove(e)
 		e.queued = true
 		m.lanes.push(e)
@@ -42,8 +39,8 @@ func (m *Manager) startDue(now time.Time) (wake time.Time) {
 		m.flights.Go(func() { m.fly(f) })
 	}
 	m.wake = time.Time{}
-	if len(m.due) > 0 {
-		m.wake = m.tickAfter(m.due[0].tracker.next)
+	if e := m.due.first(); e != nil {
+		m.wake = m.tickAfter(e.tracker.next)
 	}
 	return m.wake
 }
@@ -63,6 +60,9 @@ func (m *Manager) next(now time.Time) *flight {
 			m.place(e)
 			m.release(pod)
 		case pod.flying >= m.cfg.MaxInFlightPerPod:
+			if pod.held == nil {
+				pod.held = new(queue)
+			}
 			pod.held.push(e)
 			m.waiting++
 		default:
@@ -74,6 +74,9 @@ func (m *Manager) next(now time.Time) *flight {
 
 // release lets one probe that was beyond the share of its pod wait for a place.
 func (m *Manager) release(p *pod) {
+	if p.held == nil {
+		return
+	}
 	if held := p.held.pop(); held != nil {
 		m.waiting--
 		m.lanes.push(held)
@@ -87,33 +90,57 @@ func (m *Manager) takeOff(e *entry, now time.Time) *flight {
 	e.queued = false
 	e.of.pod.flying++
 	m.lanes.flying[e.lane]++
-	ctx, cancel := context.WithCancel(m.ctx)
-	e.flight = &flight{
-		e: e, ctx: ctx, cancel: cancel, lane: e.lane, kind: e.probe.Kind,
-		key: e.key(), target: e.target(), timeout: e.tracker.settings.Timeout,
+	f := &flight{
+		e: e, lane: e.lane, target: e.target(), timeout: e.tracker.settings.Timeout,
 		due: e.tracker.next, began: now,
 	}
+	f.ctx, f.cancel = context.WithTimeout(m.ctx, f.timeout)
+	e.flight = f
 	return e.flight
 }
 
 // fly makes an attempt, and goes on with others while some wait for the place.
 func (m *Manager) fly(f *flight) {
 	for f != nil {
-		attempt := m.try(f)
-		f.cancel()
+		attempt := m.attempt(f)
 		f = m.land(f, attempt, time.Now())
 	}
 }
 
-// try makes the attempt. A prober that panics has not asked the container.
-func (m *Manager) try(f *flight) (a Attempt) {
+// attempt asks the container, three times while it can't be asked. It is [Try],
+// of which each try can be called off.
+func (m *Manager) attempt(f *flight) Attempt {
+	a := m.ask(f)
+	for n := 1; n < tries && a.Err != nil && m.again(f); n++ {
+		a = m.ask(f)
+	}
+	a.Output = clip(a.Output)
+	return a
+}
+
+// again begins another try, unless the attempt was called off.
+func (m *Manager) again(f *flight) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if f.cancelled || m.stopped() {
+		return false
+	}
+	f.ctx, f.cancel = context.WithTimeout(m.ctx, f.timeout)
+	return true
+}
+
+// ask asks once. A prober that panics has not asked the container.
+func (m *Manager) ask(f *flight) (a Attempt) {
+	defer f.cancel()
 	defer func() {
 		if r := recover(); r != nil {
 			a = Attempt{Err: fmt.Errorf("the prober panicked: %v", r)}
-			m.log.Error("a prober panicked", "probe", f.key.String(), "panic", r, "stack", string(debug.Stack()))
+			m.log.Error("a prober panicked", "pod", f.target.Pod.String(), "container", f.target.Container, "probe", f.target.Probe,
+				"panic", r, "stack", string(debug.Stack()))
 		}
 	}()
-	return Try(f.ctx, m.cfg.Prober, f.target, f.timeout)
+	r, err := m.cfg.Prober.Probe(f.ctx, f.target)
+	return Attempt{Response: r, Err: err}
 }
 
 // land takes what an attempt came to, and returns what takes its place.
@@ -131,7 +158,7 @@ func (m *Manager) land(f *flight, a Attempt, now time.Time) *flight {
 	cancelled := f.cancelled || m.stopped()
 	var said said
 	if !cancelled {
-		said = m.record(e, a, now, took)
+		said = m.record(e, a, now)
 	}
 	m.place(e)
 	m.release(pod)
@@ -150,12 +177,15 @@ type said struct {
 }
 
 // record puts an outcome into its tracker.
-func (m *Manager) record(e *entry, a Attempt, now time.Time, took time.Duration) said {
-	before := e.last
-	e.last = &lastAttempt{at: now, took: took, result: a.Result, output: a.Output, err: a.Err}
+func (m *Manager) record(e *entry, a Attempt, now time.Time) said {
+	news := e.tracker.kind == observe && differs(e.last, a)
+	if e.last == nil {
+		e.last = new(lastAttempt)
+	}
+	*e.last = lastAttempt{at: now.UnixNano(), result: a.Result, output: a.Output, err: a.Err}
 	step := e.tracker.Record(now, a)
 	var said said
-	if step.Changed || e.tracker.kind == observe && differs(before, e.last) {
+	if step.Changed || news {
 		m.publish(e)
 		p := e.published()
 		said.published = &p
@@ -170,14 +200,15 @@ func (m *Manager) record(e *entry, a Attempt, now time.Time, took time.Duration)
 }
 
 // differs tells whether an observation is news.
-func differs(before, now *lastAttempt) bool {
-	return before == nil || before.result != now.result || before.output != now.output || fmt.Sprint(before.err) != fmt.Sprint(now.err)
+func differs(before *lastAttempt, a Attempt) bool {
+	return before == nil || before.result != a.Result || before.output != a.Output || fmt.Sprint(before.err) != fmt.Sprint(a.Err)
 }
 
 func (m *Manager) tell(f *flight, a Attempt, took time.Duration, cancelled bool, said said) {
 	if h := m.cfg.Hooks.Attempt; h != nil {
 		h(AttemptInfo{
-			Key: f.key, Kind: f.kind, ContainerID: f.target.ContainerID, Attempt: a,
+			Key:  Key{Pod: f.target.Pod, Container: f.target.Container, Probe: f.target.Probe},
+			Kind: f.e.tracker.kind.kind(), ContainerID: f.target.ContainerID, Attempt: a,
 			Late: max(0, f.began.Sub(f.due)), Took: took, Cancelled: cancelled,
 		})
 	}

@@ -62,7 +62,6 @@ type Manager struct {
 	log     *slog.Logger
 	changed chan struct{}
 	kick    chan struct{}
-	epoch   time.Time
 
 	mu      sync.Mutex
 	ctx     context.Context // of Run; nil while it does not run
@@ -94,8 +93,8 @@ func NewManager(cfg Config) (*Manager, error) {
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger,
 		changed: make(chan struct{}, 1), kick: make(chan struct{}, 1),
-		epoch: time.Now(),
-		pods:  map[types.UID]*pod{}, lanes: newLanes(cfg.MaxInFlight),
+		due:  dueHeap{epoch: time.Now()},
+		pods: map[types.UID]*pod{}, lanes: newLanes(cfg.MaxInFlight),
 	}
 	if m.log == nil {
 		m.log = slog.New(slog.DiscardHandler)
@@ -202,25 +201,28 @@ func (m *Manager) Set(ref runtime.PodRef, containers ...Container) {
 func (m *Manager) Remove(uid types.UID) { m.Set(runtime.PodRef{UID: uid}) }
 
 func (m *Manager) setContainer(c *container, said *Container, now time.Time) {
-	c.init, c.ip, c.ports, c.env, c.state = said.Init, said.IP, said.Ports, said.Env, said.State
+	c.init, c.ip, c.state, c.spec = said.Init, said.IP, said.State, nil
+	if len(said.Ports)+len(said.Env) > 0 {
+		c.spec = &spec{ports: said.Ports, env: said.Env}
+	}
 	old := c.entries
 	c.entries = make([]*entry, 0, len(said.Probes))
 	for i := range said.Probes {
 		probe := &said.Probes[i]
 		e := findProbe(c.entries, probe.Name)
 		if e == nil {
-			if e = findProbe(old, probe.Name); e == nil || codeOf(e.probe.Kind) != codeOf(probe.Kind) {
+			if e = findProbe(old, probe.Name); e == nil || e.tracker.kind != codeOf(probe.Kind) {
 				e = newEntry(c, probe)
 				m.probes++
 			}
 			c.entries = append(c.entries, e)
 		}
-		e.probe = *probe
+		e.action = probe.Action
 		e.tracker.SetSettings(probe.Settings)
 		m.place(e)
 	}
 	for _, e := range old {
-		if findProbe(c.entries, e.probe.Name) != e {
+		if findProbe(c.entries, e.name) != e {
 			m.removeEntry(e)
 		}
 	}
@@ -283,10 +285,11 @@ func (m *Manager) publish(e *entry) {
 
 // wakeUp has Run look at the heap if something is due before it would.
 func (m *Manager) wakeUp() {
-	if len(m.due) == 0 || m.ctx == nil {
+	first := m.due.first()
+	if first == nil || m.ctx == nil {
 		return
 	}
-	if wake := m.tickAfter(m.due[0].tracker.next); !m.wake.IsZero() && !wake.Before(m.wake) {
+	if wake := m.tickAfter(first.tracker.next); !m.wake.IsZero() && !wake.Before(m.wake) {
 		return
 	}
 	select {
@@ -300,7 +303,7 @@ func (m *Manager) tickAfter(t time.Time) time.Time {
 	if m.cfg.Tick < 0 {
 		return t
 	}
-	if past := t.Sub(m.epoch) % m.cfg.Tick; past > 0 {
+	if past := t.Sub(m.due.epoch) % m.cfg.Tick; past > 0 {
 		return t.Add(m.cfg.Tick - past)
 	}
 	return t

@@ -104,6 +104,8 @@ func codeOf(k Kind) kindCode {
 	return observe
 }
 
+func (k kindCode) kind() Kind { return [...]Kind{Observe, Startup, Readiness, Liveness}[k] }
+
 // title is the kind's name in events.
 func (k kindCode) title() string {
 	return [...]string{"Observe", "Startup", "Readiness", "Liveness"}[k]
