@@ -13,7 +13,7 @@ type flight struct {
 	target    Target
 	timeout   time.Duration
 	due       time.Time
-	began     time.Time
+	asked     time.Time          // when the prober was called
 	ctx       context.Context    // of the try that is being made
 	cancel    context.CancelFunc // of that context
 	cancelled bool
@@ -35,18 +35,27 @@ func (m *Manager) startDue(now time.Time) (wake time.Time) {
 		e.queued = true
 		m.lanes.push(e)
 	}
-	for f := m.next(now); f != nil; f = m.next(now) {
+	// Instant ones share a few goroutines; should one take its time after all,
+	// those behind it start with the next tick.
+	for n := m.lanes.len() - max(0, m.lanes.queues[instant].len()-m.procs); n > 0; n-- {
+		f := m.next()
+		if f == nil {
+			break
+		}
 		m.flights.Go(func() { m.fly(f) })
 	}
 	m.wake = time.Time{}
 	if e := m.due.first(); e != nil {
 		m.wake = m.tickAfter(e.tracker.next)
 	}
+	if soon := now.Add(max(m.cfg.Tick, time.Millisecond)); m.lanes.queues[instant].len() > 0 && (m.wake.IsZero() || soon.Before(m.wake)) {
+		m.wake = soon
+	}
 	return m.wake
 }
 
 // next takes off with the next probe that waits for a place, if there is one.
-func (m *Manager) next(now time.Time) *flight {
+func (m *Manager) next() *flight {
 	if m.stopped() {
 		return nil
 	}
@@ -66,7 +75,7 @@ func (m *Manager) next(now time.Time) *flight {
 			pod.held.push(e)
 			m.waiting++
 		default:
-			return m.takeOff(e, now)
+			return m.takeOff(e)
 		}
 	}
 	return nil
@@ -86,13 +95,13 @@ func (m *Manager) release(p *pod) {
 // stopped tells that Run is over, or has not begun.
 func (m *Manager) stopped() bool { return m.ctx == nil || m.ctx.Err() != nil }
 
-func (m *Manager) takeOff(e *entry, now time.Time) *flight {
+func (m *Manager) takeOff(e *entry) *flight {
 	e.queued = false
 	e.of.pod.flying++
 	m.lanes.flying[e.lane]++
 	f := &flight{
 		e: e, lane: e.lane, target: e.target(), timeout: e.tracker.settings.Timeout,
-		due: e.tracker.next, began: now,
+		due: e.tracker.next,
 	}
 	f.ctx, f.cancel = context.WithTimeout(m.ctx, f.timeout)
 	e.flight = f
@@ -102,6 +111,7 @@ func (m *Manager) takeOff(e *entry, now time.Time) *flight {
 // fly makes an attempt, and goes on with others while some wait for the place.
 func (m *Manager) fly(f *flight) {
 	for f != nil {
+		f.asked = time.Now()
 		attempt := m.attempt(f)
 		f = m.land(f, attempt, time.Now())
 	}
@@ -150,11 +160,8 @@ func (m *Manager) land(f *flight, a Attempt, now time.Time) *flight {
 	e.flight = nil
 	pod.flying--
 	m.lanes.flying[f.lane]--
-	took := now.Sub(f.began)
-	e.lane = quick
-	if took > slowAfter {
-		e.lane = slow
-	}
+	took := now.Sub(f.asked)
+	e.lane = laneFor(took)
 	cancelled := f.cancelled || m.stopped()
 	var said said
 	if !cancelled {
@@ -162,7 +169,7 @@ func (m *Manager) land(f *flight, a Attempt, now time.Time) *flight {
 	}
 	m.place(e)
 	m.release(pod)
-	next := m.next(now)
+	next := m.next()
 	m.wakeUp()
 	m.mu.Unlock()
 
@@ -209,7 +216,7 @@ func (m *Manager) tell(f *flight, a Attempt, took time.Duration, cancelled bool,
 		h(AttemptInfo{
 			Key:  Key{Pod: f.target.Pod, Container: f.target.Container, Probe: f.target.Probe},
 			Kind: f.e.tracker.kind.kind(), ContainerID: f.target.ContainerID, Attempt: a,
-			Late: max(0, f.began.Sub(f.due)), Took: took, Cancelled: cancelled,
+			Late: max(0, f.asked.Sub(f.due)), Took: took, Cancelled: cancelled,
 		})
 	}
 	if said.event != nil {

@@ -3,43 +3,66 @@ package probe
 import "time"
 
 // lanes are the probes whose time has come and that wait for a place among those
-// in flight. There are three: probes that answered quickly the last time, those
-// that were not made yet, and slow ones. Each of the last two may only take a
-// part of the places, so that there is always room for probes that are quick,
-// whatever hangs.
+// in flight. There are four: probes that answered at once the last time, those that
+// answered quickly, those that were not made yet, and slow ones. Each of the last
+// two may only take a part of the places, so that there is always room for probes
+// that are quick, whatever hangs.
 type lanes struct {
-	queues [3]queue
+	queues [4]queue
 	// flying counts those in flight by the lane that they came from.
-	flying [3]int
-	limits [3]int
+	flying [4]int
+	limits [4]int
 }
 
 type lane uint8
 
 const (
-	quick lane = iota
+	instant lane = iota
+	quick
 	fresh
 	slow
 )
 
-// slowAfter is how long an attempt may take that still counts as quick.
-const slowAfter = 250 * time.Millisecond
+// How long an attempt may take that still counts as instant, or quick.
+const (
+	instantUpTo = time.Millisecond
+	quickUpTo   = 250 * time.Millisecond
+)
+
+// laneFor is the lane of a probe whose last attempt took so long.
+func laneFor(took time.Duration) lane {
+	switch {
+	case took <= instantUpTo:
+		return instant
+	case took <= quickUpTo:
+		return quick
+	}
+	return slow
+}
 
 func newLanes(places int) lanes {
-	return lanes{limits: [3]int{places, max(1, places*3/4), max(1, places/2)}}
+	return lanes{limits: [4]int{places, places, max(1, places*3/4), max(1, places/2)}}
 }
 
 func (l *lanes) push(e *entry) { l.queues[e.lane].push(e) }
 
 func (l *lanes) len() int {
-	return l.queues[quick].len() + l.queues[fresh].len() + l.queues[slow].len()
+	n := 0
+	for i := range l.queues {
+		n += l.queues[i].len()
+	}
+	return n
 }
 
-// pop takes the next probe for which there is a place: quick ones first. A slow
-// probe in flight counts as fresh too, and both count as quick.
+func (l *lanes) inFlight() int {
+	return l.flying[instant] + l.flying[quick] + l.flying[fresh] + l.flying[slow]
+}
+
+// pop takes the next probe for which there is a place: instant ones first. What is
+// in flight counts for its own lane and for those before it.
 func (l *lanes) pop() *entry {
-	flying := l.flying[quick] + l.flying[fresh] + l.flying[slow]
-	for lane := quick; lane <= slow; lane++ {
+	flying := l.inFlight()
+	for lane := instant; lane <= slow; lane++ {
 		if flying >= l.limits[lane] {
 			return nil
 		}

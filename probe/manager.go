@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	goruntime "runtime"
 	"sync"
 	"time"
 
@@ -62,6 +63,7 @@ type Manager struct {
 	log     *slog.Logger
 	changed chan struct{}
 	kick    chan struct{}
+	procs   int // goroutines that instant probes share
 
 	mu      sync.Mutex
 	ctx     context.Context // of Run; nil while it does not run
@@ -93,7 +95,7 @@ func NewManager(cfg Config) (*Manager, error) {
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger,
 		changed: make(chan struct{}, 1), kick: make(chan struct{}, 1),
-		due:  dueHeap{epoch: time.Now()},
+		procs: goruntime.GOMAXPROCS(0), due: dueHeap{epoch: time.Now()},
 		pods: map[types.UID]*pod{}, lanes: newLanes(cfg.MaxInFlight),
 	}
 	if m.log == nil {
@@ -324,7 +326,7 @@ func (m *Manager) Stats() Stats {
 	defer m.mu.Unlock()
 	s := Stats{
 		Pods: len(m.pods), Probes: m.probes,
-		InFlight: m.lanes.flying[quick] + m.lanes.flying[fresh] + m.lanes.flying[slow],
+		InFlight: m.lanes.inFlight(),
 		Waiting:  m.lanes.len() + m.waiting,
 	}
 	if oldest := m.lanes.oldest(); !oldest.IsZero() {
