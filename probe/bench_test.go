@@ -54,6 +54,7 @@ func benchManager(b *testing.B, probes int) *probe.Manager {
 // BenchmarkIdleProbes is what probes cost that succeed every 10 seconds: memory
 // and goroutines. An operation is a second of it.
 func BenchmarkIdleProbes(b *testing.B) {
+	goruntime.KeepAlive(benchManager(b, 100)) // what is made once
 	for _, probes := range []int{100, 1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("probes=%d", probes), func(b *testing.B) {
 			b.ReportAllocs()

@@ -15,7 +15,11 @@ type slot struct {
 	e  *entry
 }
 
-const notInHeap = -1
+const (
+	notInHeap = -1
+	// arity makes for a flat heap, whose brothers lie in one cache line.
+	arity = 4
+)
 
 // first is the earliest; nil if there is none.
 func (h *dueHeap) first() *entry {
@@ -60,20 +64,29 @@ func (h *dueHeap) remove(e *entry) {
 
 // settle puts s where it belongs, beginning with the place i, which is free.
 func (h *dueHeap) settle(i int, s slot) {
-	for i > 0 && s.at < h.slots[(i-1)/2].at {
-		i = h.move((i-1)/2, i)
+	for i > 0 && s.at < h.slots[(i-1)/arity].at {
+		i = h.move((i-1)/arity, i)
 	}
-	for child := 2*i + 1; child < len(h.slots); child = 2*i + 1 {
-		if child+1 < len(h.slots) && h.slots[child+1].at < h.slots[child].at {
-			child++
-		}
-		if s.at <= h.slots[child].at {
-			break
-		}
+	for child := h.earliestChild(i); child > 0 && h.slots[child].at < s.at; child = h.earliestChild(i) {
 		i = h.move(child, i)
 	}
 	h.slots[i] = s
 	s.e.index = int32(i)
+}
+
+// earliestChild is the earliest below i; 0 if there is none.
+func (h *dueHeap) earliestChild(i int) int {
+	first := arity*i + 1
+	if first >= len(h.slots) {
+		return 0
+	}
+	earliest := first
+	for child := first + 1; child < min(first+arity, len(h.slots)); child++ {
+		if h.slots[child].at < h.slots[earliest].at {
+			earliest = child
+		}
+	}
+	return earliest
 }
 
 // move moves a slot and returns where it was.

@@ -1,4 +1,5 @@
-// Package probetest has a scripted prober and a suite for anyone's Prober.
+// Package probetest has a scripted prober, a driver that takes a probe.Tracker
+// through time, and a suite for anyone's Prober.
 package probetest
 
 import (
