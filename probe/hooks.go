@@ -7,8 +7,8 @@ import (
 )
 
 // Hooks tell a host what a [Manager] does, for metrics and logs. Any may be nil.
-// They are called from the goroutines of probes and must not block; those of one
-// probe come in order.
+// They are called from the goroutines of probes, several at a time, and must not
+// block.
 type Hooks struct {
 	// Attempt is called after each attempt.
 	// (prober_probe_total, by result; prober_probe_duration_seconds. The

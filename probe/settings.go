@@ -22,7 +22,9 @@ const (
 	Liveness Kind = "liveness"
 	// Observe is a probe of the host's own, with a name of its own: it waits
 	// for no startup probe, is never on hold, and has no effect in this
-	// library. A container may have any number.
+	// library. A container may have any number. Its outcome is published
+	// whenever verdict, output or error changed, an error at once as Unknown;
+	// no events are sent.
 	Observe Kind = "observe"
 )
 
