@@ -140,9 +140,15 @@ func (p *HTTP) exchange(req *http.Request) (_ *exchanged, err error) {
 			x.close()
 		}
 	}()
+	authorize(req)
 	if req.URL.Scheme == "https" {
-		if x.conn, err = handshake(ctx, conn, req.URL.Hostname()); err != nil {
+		secure, err := handshake(ctx, conn, req.URL.Hostname())
+		if err != nil {
 			return nil, err
+		}
+		x.conn = secure
+		if secure.ConnectionState().NegotiatedProtocol == "h2" {
+			return x, x.overHTTP2(req)
 		}
 	}
 	if err := send(x.conn, req); err != nil {
@@ -166,10 +172,10 @@ func addressOf(req *http.Request) string {
 	return net.JoinHostPort(req.URL.Hostname(), port)
 }
 
-func handshake(ctx context.Context, conn net.Conn, host string) (net.Conn, error) {
+func handshake(ctx context.Context, conn net.Conn, host string) (*tls.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTimeout, errors.New("TLS handshake timeout"))
 	defer cancel()
-	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: host})
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: host, NextProtos: []string{"h2", "http/1.1"}})
 	err := secure.HandshakeContext(ctx)
 	var plain tls.RecordHeaderError
 	if errors.As(err, &plain) && string(plain.RecordHeader[:]) == "HTTP/" {
@@ -185,7 +191,6 @@ func send(conn net.Conn, req *http.Request) error {
 	defer writers.Put(w)
 	w.Reset(conn)
 	defer w.Reset(nil)
-	authorize(req)
 	if err := req.Write(w); err != nil {
 		return err
 	}
@@ -217,6 +222,20 @@ func (x *exchanged) readHead(req *http.Request) error {
 		}
 	}
 	return errors.New("net/http: too many 1xx informational responses")
+}
+
+// overHTTP2 leaves the connection to net/http, because the server chose HTTP/2.
+func (x *exchanged) overHTTP2(req *http.Request) (err error) {
+	transport := &http.Transport{
+		DialTLSContext:     func(context.Context, string, string) (net.Conn, error) { return x.conn, nil },
+		ForceAttemptHTTP2:  true,
+		DisableKeepAlives:  true,
+		DisableCompression: true,
+
+		MaxResponseHeaderBytes: headerLimit,
+	}
+	x.Response, err = transport.RoundTrip(req)
+	return err
 }
 
 // bodyError says that the body of an answer could not be read.

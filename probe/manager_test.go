@@ -378,3 +378,24 @@ func TestTenThousandThatFailAreOnTime(t *testing.T) {
 		require.Empty(t, w.verdicts(), "a container begins unready")
 	})
 }
+
+func TestExplain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, probe.Config{})
+		w.prober.Script("app/startup", answer(probe.Failure))
+		s := probe.Settings{Period: time.Second}
+		began := time.Now()
+		w.Set(ref("a"), probe.Container{Name: "app", State: running("1"), Probes: []probe.Probe{named(probe.Startup, s), named(probe.Readiness, s)}})
+		w.pass(100 * time.Millisecond)
+		all := w.Explain("a")
+		require.Len(t, all, 2)
+		require.Equal(t, runtime.VerdictUnknown, all[0].Verdict)
+		require.Equal(t, probe.Failure, all[0].Result)
+		require.Equal(t, "failure", all[0].Output)
+		require.Equal(t, 1, all[0].Streak)
+		require.Less(t, all[0].Due.Sub(began), 1500*time.Millisecond)
+		require.Equal(t, "for the startup probe to succeed", all[1].Wait.String())
+		require.True(t, all[1].Due.IsZero())
+		require.Nil(t, w.Explain("b"))
+	})
+}

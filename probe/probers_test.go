@@ -239,6 +239,32 @@ func (p policy) DialContext(ctx context.Context, network, address string) (net.C
 	return new(net.Dialer).DialContext(ctx, network, address)
 }
 
+func TestServerMayChooseHTTP2(t *testing.T) {
+	for _, offered := range []bool{true, false} {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/" {
+				http.Redirect(w, r, "/next", http.StatusFound)
+				return
+			}
+			fmt.Fprint(w, r.Proto, " ", r.UserAgent(), strings.Repeat(" ", 20_000))
+		}))
+		server.EnableHTTP2 = offered
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		target := get(server.Listener.Addr().(*net.TCPAddr).Port)
+		target.Action.HTTPGet.Scheme = v1.URISchemeHTTPS
+		r, err := new(probe.HTTP).Probe(t.Context(), target)
+		require.NoError(t, err)
+		require.Equal(t, probe.Success, r.Result, r.Output)
+		want := "HTTP/1.1 kube-probe/1.36"
+		if offered {
+			want = "HTTP/2.0 kube-probe/1.36"
+		}
+		require.Equal(t, want, strings.TrimSpace(r.Output))
+		require.Len(t, r.Output, probe.OutputLimit)
+	}
+}
+
 func TestUnknownNameFails(t *testing.T) {
 	target := get(80)
 	target.Action.HTTPGet.Host = "no.such.host.invalid"
