@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -45,6 +46,7 @@ func TestScriptedProberKeepsTheRules(t *testing.T) {
 
 func TestSuiteCatchesBrokenProbers(t *testing.T) {
 	good := scripted()
+	var once sync.Once
 	broken := map[string]probe.Func{
 		"healthy": func(ctx context.Context, target probe.Target) (probe.Response, error) {
 			if target.Container == "healthy" {
@@ -86,7 +88,7 @@ func TestSuiteCatchesBrokenProbers(t *testing.T) {
 		},
 		"read-only": func(ctx context.Context, target probe.Target) (probe.Response, error) {
 			if e := target.Action.Exec; e != nil {
-				e.Command[0] = "sh"
+				once.Do(func() { e.Command[0] = "sh" })
 			}
 			return good.Probe(ctx, target)
 		},
