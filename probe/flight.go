@@ -30,6 +30,7 @@ func (f *flight) callOff() {
 func (m *Manager) startDue(now time.Time) (wake time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	left := m.lanes.queues[instant].len()
 	for e := m.due.first(); e != nil && !e.tracker.next.After(now); e = m.due.first() {
 		m.due.remove(e)
 		e.queued = true
@@ -37,7 +38,7 @@ func (m *Manager) startDue(now time.Time) (wake time.Time) {
 	}
 	// Instant ones share a few goroutines; should one take its time after all,
 	// those behind it start with the next tick.
-	for n := m.lanes.len() - max(0, m.lanes.queues[instant].len()-m.procs); n > 0; n-- {
+	for n := m.lanes.len() - max(0, m.lanes.queues[instant].len()-left-m.procs); n > 0; n-- {
 		f := m.next()
 		if f == nil {
 			break

@@ -22,8 +22,9 @@ type Config struct {
 	// MaxInFlight bounds how many attempts are made at a time; 256 by
 	// default. An attempt occupies its place for as long as it lasts, up to
 	// its timeout: R attempts a second of which a share H hangs for a timeout
-	// of T need R×H×T places. 256 are enough for 1,000 a second of which a
-	// quarter hangs for a second each.
+	// of T need R×H×T places, and three times that where a timeout is an
+	// error, which is tried again. 256 are enough for 1,000 a second of which
+	// a quarter hangs for a second each.
 	MaxInFlight int
 	// MaxInFlightPerPod is the share of one pod; an eighth of MaxInFlight by
 	// default.

@@ -325,6 +325,37 @@ func TestThousandThatHangDelayNoOther(t *testing.T) {
 	})
 }
 
+// Probes that were the quickest hang all of a sudden.
+func TestThousandThatBeginToHangDelayNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scripted := new(probetest.Prober)
+		w := newWorld(t, probe.Config{Prober: probe.Func(func(ctx context.Context, target probe.Target) (probe.Response, error) {
+			r, err := scripted.Probe(ctx, target)
+			if errors.Is(err, context.DeadlineExceeded) {
+				return probe.Response{Result: probe.Failure}, nil
+			}
+			return r, err
+		})})
+		w.prober = scripted
+		old := probe.State{ContainerID: "1", Running: true, StartedAt: time.Now().Add(-time.Hour)}
+		for i := range 1000 {
+			name := fmt.Sprint("hangs", i)
+			w.prober.Script(name, answer(probe.Success), answer(probe.Success), probetest.Answer{Hang: true})
+			w.Set(ref(fmt.Sprint("bad", i)), probe.Container{Name: name, State: old, Probes: []probe.Probe{named(probe.Liveness, probe.Settings{})}})
+		}
+		for i := range 100 {
+			s := probe.Settings{Period: time.Second}
+			w.Set(ref(fmt.Sprint("good", i)), probe.Container{Name: "answers", State: old, Probes: []probe.Probe{named(probe.Liveness, s)}})
+		}
+		w.pass(time.Minute)
+		for _, a := range w.attempts {
+			if a.Container == "answers" {
+				require.LessOrEqual(t, a.Late, 50*time.Millisecond)
+			}
+		}
+	})
+}
+
 func TestProbesOfOneKeyNeverOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
