@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,12 +41,12 @@ type server struct {
 	Kind   string `json:"server"`
 	Status string `json:"status"`
 	Code   string `json:"code"`
-	agent  string
+	agent  atomic.Value
 }
 
 func (s *server) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	if md, ok := metadata.FromIncomingContext(ctx); ok {
-		s.agent = strings.Join(md["user-agent"], ",")
+		s.agent.Store(strings.Join(md["user-agent"], ","))
 	}
 	switch s.Kind {
 	case "slow":
@@ -193,7 +194,7 @@ func TestUserAgentAndDialer(t *testing.T) {
 	r, err := p.Probe(t.Context(), target)
 	require.NoError(t, err)
 	require.Equal(t, probe.Response{Result: probe.Success, Output: "service healthy"}, r)
-	require.Regexp(t, `^kube-probe/2\.7 `, s.agent)
+	require.Regexp(t, `^kube-probe/2\.7 `, s.agent.Load())
 	require.Equal(t, fmt.Sprintf("127.0.0.1:%d", target.Action.GRPC.Port), dialed)
 }
 

@@ -86,6 +86,8 @@ type tally struct {
 	late   []time.Duration
 	took   time.Duration
 	failed int
+	// failure is the last one.
+	failure string
 }
 
 func (t *tally) add(a probe.AttemptInfo) {
@@ -95,6 +97,7 @@ func (t *tally) add(a probe.AttemptInfo) {
 	t.took += a.Took
 	if a.Err != nil || a.Result != probe.Success {
 		t.failed++
+		t.failure = a.Output
 	}
 }
 
@@ -171,6 +174,9 @@ func report(kind string, probes int, period time.Duration, t *tally, cpu, took t
 	slices.Sort(t.late)
 	fmt.Printf("%d %s probes every %s: %d attempts in %s (%.0f/s), %d failed, %s each\n",
 		probes, kind, period, n, took.Round(time.Millisecond), float64(n)/took.Seconds(), t.failed, (t.took / time.Duration(n)).Round(time.Microsecond))
+	if t.failed > 0 {
+		fmt.Printf("the last failure: %s\n", t.failure)
+	}
 	fmt.Printf("CPU: %.1f %% of one core, %s an attempt\n", 100*cpu.Seconds()/took.Seconds(), (cpu / time.Duration(n)).Round(100*time.Nanosecond))
 	fmt.Printf("late: p50 %s, p99 %s, most %s\n", t.late[n/2].Round(100*time.Microsecond), t.late[n*99/100].Round(100*time.Microsecond), t.late[n-1].Round(100*time.Microsecond))
 }
