@@ -4,7 +4,8 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Result is what one probe of a container came to.
@@ -36,13 +37,14 @@ type Response struct {
 
 // Target is the container that is probed, and how.
 type Target struct {
-	// Pod names the pod; for messages.
-	Pod types.NamespacedName
-	UID types.UID
+	// Pod names the pod.
+	Pod runtime.PodRef
 	// Container is the name in the pod's spec, ContainerID the ID as the
 	// runtime gave it.
 	Container   string
 	ContainerID string
+	// Probe is the name of the probe, where it has one.
+	Probe string
 	// IP of the pod; empty when it has none.
 	IP string
 	// Ports of the container, for probes that name one.

@@ -1,4 +1,5 @@
-// Package probetest has a scripted prober and a suite for anyone's Prober.
+// Package probetest has a scripted prober, a driver that takes a probe.Tracker
+// through time, and a suite for anyone's Prober.
 package probetest
 
 import (
@@ -8,7 +9,8 @@ import (
 	"github.com/kubeparts/kubeparts/probe"
 )
 
-// Prober answers from a script, by container name. It is safe for concurrent
+// Prober answers from a script, by container name or by container and probe
+// ("web/readiness"), where the latter goes first. It is safe for concurrent
 // use; the zero value says Success to everything. It does not look at the
 // action of a target, and keeps no time.
 type Prober struct {
@@ -26,22 +28,22 @@ type Answer struct {
 	Hang bool
 }
 
-// Script sets the answers for a container; each serves one probe, and the last
+// Script sets the answers for a container or one of its probes; each serves one probe, and the last
 // one all that follow.
-func (p *Prober) Script(container string, answers ...Answer) {
+func (p *Prober) Script(name string, answers ...Answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.script == nil {
 		p.script = make(map[string][]Answer)
 	}
-	p.script[container] = answers
+	p.script[name] = answers
 }
 
-// Probes is how often the container was probed.
-func (p *Prober) Probes(container string) int {
+// Probes is how often the container, or one of its probes, was probed.
+func (p *Prober) Probes(name string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.probes[container]
+	return p.probes[name]
 }
 
 // Probe implements [probe.Prober].
@@ -49,7 +51,7 @@ func (p *Prober) Probe(ctx context.Context, target probe.Target) (probe.Response
 	if err := ctx.Err(); err != nil {
 		return probe.Response{}, err
 	}
-	a := p.next(target.Container)
+	a := p.next(target)
 	if a.Hang {
 		<-ctx.Done()
 		return probe.Response{}, ctx.Err()
@@ -57,19 +59,24 @@ func (p *Prober) Probe(ctx context.Context, target probe.Target) (probe.Response
 	return a.Response, a.Err
 }
 
-func (p *Prober) next(container string) Answer {
+func (p *Prober) next(target probe.Target) Answer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.probes == nil {
 		p.probes = make(map[string]int)
 	}
-	p.probes[container]++
-	answers := p.script[container]
+	name, single := target.Container, target.Container+"/"+target.Probe
+	p.probes[name]++
+	p.probes[single]++
+	if _, ok := p.script[single]; ok {
+		name = single
+	}
+	answers := p.script[name]
 	if len(answers) == 0 {
 		return Answer{Response: probe.Response{Result: probe.Success}}
 	}
 	if len(answers) > 1 {
-		p.script[container] = answers[1:]
+		p.script[name] = answers[1:]
 	}
 	return answers[0]
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,6 +23,9 @@ type Targets struct {
 	Absent *probe.Target
 	// Hanging never answers.
 	Hanging *probe.Target
+	// Endless answers and never stops answering: a body or an output without
+	// an end.
+	Endless *probe.Target
 	// Verbose succeeds with more output than [probe.OutputLimit].
 	Verbose *probe.Target
 }
@@ -88,6 +93,22 @@ const (
 
 var cases = []suiteCase{
 	{
+		"read-only", "Probe writes to nothing that its target points to",
+		func(t Targets) *probe.Target { return t.Healthy },
+		func(ctx context.Context, p probe.Prober, target probe.Target) error {
+			before := target
+			before.Action = *target.Action.DeepCopy()
+			before.Env, before.Ports = slices.Clone(target.Env), slices.Clone(target.Ports)
+			if _, err := within(ctx, patience, p, target); errors.Is(err, errStillProbing) {
+				return err
+			}
+			if !reflect.DeepEqual(before, target) {
+				return errors.New("the target was written to")
+			}
+			return nil
+		},
+	},
+	{
 		"healthy", "a container that works gives Success or Warning, and no error",
 		func(t Targets) *probe.Target { return t.Healthy },
 		func(ctx context.Context, p probe.Prober, target probe.Target) error {
@@ -137,6 +158,38 @@ var cases = []suiteCase{
 			r, err := within(ctx, patience, p, target)
 			if err == nil && r.Result != probe.Failure && r.Result != probe.Unknown {
 				return fmt.Errorf("got %s with an ended context", r.Result)
+			}
+			return nil
+		},
+	},
+	{
+		"called-off", "Probe returns soon after its context was cancelled, and does not call that a success",
+		func(t Targets) *probe.Target { return t.Hanging },
+		func(ctx context.Context, p probe.Prober, target probe.Target) error {
+			ctx, cancel := context.WithCancel(ctx)
+			stop := time.AfterFunc(haste, cancel)
+			defer stop.Stop()
+			defer cancel()
+			r, err := within(ctx, patience, p, target)
+			if err == nil && r.Result != probe.Failure && r.Result != probe.Unknown {
+				return fmt.Errorf("got %s of a probe that was called off", r.Result)
+			}
+			if errors.Is(err, errStillProbing) || errors.Is(err, context.DeadlineExceeded) {
+				return errStillProbing
+			}
+			return nil
+		},
+	},
+	{
+		"endless", "an answer without an end takes no longer than the context and leaves no more than OutputLimit bytes",
+		func(t Targets) *probe.Target { return t.Endless },
+		func(ctx context.Context, p probe.Prober, target probe.Target) error {
+			r, err := within(ctx, 10*haste, p, target)
+			switch {
+			case errors.Is(err, errStillProbing):
+				return err
+			case len(r.Output) > probe.OutputLimit:
+				return fmt.Errorf("got %d bytes of output, the limit is %d", len(r.Output), probe.OutputLimit)
 			}
 			return nil
 		},
@@ -192,7 +245,7 @@ func within(ctx context.Context, timeout time.Duration, p probe.Prober, target p
 		r, err := p.Probe(ctx, target)
 		done <- answer{r, err}
 	}()
-	late := time.NewTimer(timeout + patience)
+	late := time.NewTimer(2 * patience)
 	defer late.Stop()
 	select {
 	case a := <-done:

@@ -5,20 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/probe/probetest"
 )
 
 var targets = probetest.Targets{
-	Healthy: &probe.Target{Container: "healthy"},
+	Healthy: &probe.Target{Container: "healthy", Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"true"}}}},
 	Sick:    &probe.Target{Container: "sick"},
 	Absent:  &probe.Target{Container: "absent"},
 	Hanging: &probe.Target{Container: "hanging"},
+	Endless: &probe.Target{Container: "endless"},
 	Verbose: &probe.Target{Container: "verbose"},
 }
 
@@ -26,6 +29,7 @@ func scripted() *probetest.Prober {
 	p := new(probetest.Prober)
 	p.Script("sick", probetest.Answer{Response: probe.Response{Result: probe.Failure, Output: "500"}})
 	p.Script("absent", probetest.Answer{Err: errors.New("no such container")})
+	p.Script("endless", probetest.Answer{Hang: true})
 	p.Script("hanging", probetest.Answer{Hang: true})
 	p.Script("verbose", probetest.Answer{Response: probe.Response{
 		Result: probe.Success, Output: strings.Repeat("x", probe.OutputLimit),
@@ -42,6 +46,7 @@ func TestScriptedProberKeepsTheRules(t *testing.T) {
 
 func TestSuiteCatchesBrokenProbers(t *testing.T) {
 	good := scripted()
+	var once sync.Once
 	broken := map[string]probe.Func{
 		"healthy": func(ctx context.Context, target probe.Target) (probe.Response, error) {
 			if target.Container == "healthy" {
@@ -68,6 +73,25 @@ func TestSuiteCatchesBrokenProbers(t *testing.T) {
 			}
 			return good.Probe(ctx, target)
 		},
+		"called-off": func(ctx context.Context, target probe.Target) (probe.Response, error) {
+			r, err := good.Probe(ctx, target)
+			if errors.Is(err, context.Canceled) && target.Container == "hanging" {
+				return probe.Response{Result: probe.Success}, nil
+			}
+			return r, err
+		},
+		"endless": func(ctx context.Context, target probe.Target) (probe.Response, error) {
+			if target.Container == "endless" {
+				return probe.Response{Result: probe.Success, Output: strings.Repeat("x", 1<<20)}, nil
+			}
+			return good.Probe(ctx, target)
+		},
+		"read-only": func(ctx context.Context, target probe.Target) (probe.Response, error) {
+			if e := target.Action.Exec; e != nil {
+				once.Do(func() { e.Command[0] = "sh" })
+			}
+			return good.Probe(ctx, target)
+		},
 		"ended": func(_ context.Context, target probe.Target) (probe.Response, error) {
 			return good.Probe(context.Background(), target)
 		},
@@ -80,8 +104,12 @@ func TestSuiteCatchesBrokenProbers(t *testing.T) {
 	for rule, p := range broken {
 		t.Run(rule, func(t *testing.T) {
 			given := targets
+			healthy := *targets.Healthy
+			healthy.Action = *healthy.Action.DeepCopy()
+			given.Healthy = &healthy
 			if rule == "ended" {
-				given.Hanging = nil // it would hang for good, which is the next test
+				// They would hang for good, which is the next test.
+				given.Hanging, given.Endless = nil, nil
 			}
 			err := probetest.CheckProber(t.Context(), p, given)
 			var broke *probetest.RuleError

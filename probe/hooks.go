@@ -1,0 +1,46 @@
+package probe
+
+import (
+	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// Hooks tell a host what a [Manager] does, for metrics and logs. Any may be nil.
+// They are called from the goroutines of probes, several at a time, and must not
+// block.
+type Hooks struct {
+	// Attempt is called after each attempt.
+	// (prober_probe_total, by result; prober_probe_duration_seconds. The
+	// kubelet counts no attempt that erred, and times successes alone.)
+	Attempt func(AttemptInfo)
+	// Published is called when the published verdict of a probe changed, with
+	// what [Manager.Take] gives. (The kubelet has no metric for it.)
+	Published func(Published)
+}
+
+// AttemptInfo is one attempt as [Hooks] see it.
+type AttemptInfo struct {
+	Key
+	Kind        Kind
+	ContainerID string
+	Attempt
+	// Late is how long after its time it began, Took how long it lasted.
+	Late, Took time.Duration
+	// Cancelled tells that it was called off, or that its container was gone
+	// when it came back: it counts for nothing.
+	Cancelled bool
+}
+
+// Published is a verdict that was published of a container instance.
+type Published struct {
+	Key
+	Kind        Kind
+	ContainerID string
+	Verdict     runtime.Verdict
+	// Output and Err are of the last attempt, At is when that ended; all are
+	// zero for a verdict that an earlier agent found.
+	Output string
+	Err    error
+	At     time.Time
+}

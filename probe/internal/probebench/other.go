@@ -1,0 +1,5 @@
+//go:build !unix
+
+package main
+
+func main() { panic("probebench measures on Unix alone") }

@@ -1,0 +1,85 @@
+package probe
+
+import (
+	"hash/fnv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// event is an event on its way to users.
+type event struct {
+	*runtime.Event
+	object *v1.ObjectReference
+}
+
+// pace keeps the events of a probe from flooding users: what stays the same is
+// repeated after 1, 2, 4 ... 60 minutes, and what keeps changing comes in a burst
+// of ten and then every five minutes.
+type pace struct {
+	message uint64
+	every   time.Duration
+	next    time.Time
+	// tokens are left for messages that change, as of filled.
+	tokens int32
+	filled time.Time
+}
+
+const (
+	paceFirst  = time.Minute
+	paceLast   = time.Hour
+	paceBurst  = 10
+	paceRefill = 5 * time.Minute
+)
+
+func (p *pace) pass(message uint64, now time.Time) bool {
+	if p.every > 0 && message == p.message {
+		if now.Before(p.next) {
+			return false
+		}
+		p.every = min(2*p.every, paceLast)
+		p.next = now.Add(p.every)
+		return true
+	}
+	if p.filled.IsZero() {
+		p.tokens, p.filled = paceBurst, now
+	}
+	if n := int64(now.Sub(p.filled) / paceRefill); n > 0 {
+		p.tokens = int32(min(int64(p.tokens)+n, paceBurst))
+		p.filled = p.filled.Add(time.Duration(n) * paceRefill)
+	}
+	if p.tokens <= 0 {
+		return false
+	}
+	p.tokens--
+	p.message, p.every, p.next = message, paceFirst, now.Add(paceFirst)
+	return true
+}
+
+// pace lets an event through, or not.
+func (m *Manager) pace(e *entry, told *runtime.Event, now time.Time) *event {
+	if m.cfg.Events == nil {
+		return nil
+	}
+	if e.pace == nil {
+		e.pace = new(pace)
+	}
+	h := fnv.New64a()
+	h.Write([]byte(told.Reason))
+	h.Write([]byte{0})
+	h.Write([]byte(told.Message))
+	if !e.pace.pass(h.Sum64(), now) {
+		return nil
+	}
+	list := "spec.containers{"
+	if e.of.init {
+		list = "spec.initContainers{"
+	}
+	ref := e.of.pod.ref
+	return &event{Event: told, object: &v1.ObjectReference{
+		Kind: "Pod", APIVersion: "v1", Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID,
+		FieldPath: list + e.of.name + "}",
+	}}
+}

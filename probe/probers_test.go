@@ -1,0 +1,315 @@
+package probe_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubeparts/kubeparts/probe"
+	"github.com/kubeparts/kubeparts/probe/probetest"
+	"github.com/kubeparts/kubeparts/runtime"
+)
+
+// serve runs a raw server, one call a connection, and returns its port.
+func serve(t *testing.T, answer func(ctx context.Context, conn net.Conn)) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() { cancel(); l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				http.ReadRequest(bufio.NewReader(conn))
+				answer(ctx, conn)
+			}()
+		}
+	}()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func endlessly(head, piece string) func(context.Context, net.Conn) {
+	return func(ctx context.Context, conn net.Conn) {
+		io.WriteString(conn, head)
+		for ctx.Err() == nil {
+			if _, err := io.WriteString(conn, piece); err != nil {
+				return
+			}
+		}
+	}
+}
+
+func get(port int) probe.Target {
+	return probe.Target{IP: "127.0.0.1", Action: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt(port)}}}
+}
+
+func closedPort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func TestProbersKeepTheRules(t *testing.T) {
+	healthy := get(serve(t, func(_ context.Context, c net.Conn) { io.WriteString(c, "HTTP/1.0 200 OK\r\n\r\nok") }))
+	sick := get(serve(t, func(_ context.Context, c net.Conn) { io.WriteString(c, "HTTP/1.0 500 No\r\n\r\n") }))
+	hanging := get(serve(t, func(ctx context.Context, _ net.Conn) { <-ctx.Done() }))
+	endless := get(serve(t, endlessly("HTTP/1.1 200 OK\r\n", "X-More: of the same\r\n")))
+	verbose := get(serve(t, endlessly("HTTP/1.1 200 OK\r\nContent-Length: 4294967296\r\n\r\n", strings.Repeat("x", 1<<16))))
+	absent := probe.Target{IP: "127.0.0.1", Action: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromString("web")}}}
+	t.Run("http", func(t *testing.T) {
+		probetest.TestProber(t, probe.Probers{}, probetest.Targets{
+			Healthy: &healthy, Sick: &sick, Absent: &absent, Hanging: &hanging, Endless: &endless, Verbose: &verbose,
+		})
+	})
+	t.Run("tcp", func(t *testing.T) {
+		healthy, sick := asTCP(healthy), asTCP(get(closedPort(t)))
+		absent := asTCP(absent)
+		probetest.TestProber(t, probe.Probers{}, probetest.Targets{Healthy: &healthy, Sick: &sick, Absent: &absent})
+	})
+	t.Run("exec", func(t *testing.T) {
+		command := func(name string) *probe.Target {
+			return &probe.Target{ContainerID: "1", Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{name}}}}
+		}
+		probetest.TestProber(t, probe.Probers{Exec: &probe.Exec{Execer: commands{}}}, probetest.Targets{
+			Healthy: command("healthy"), Sick: command("sick"), Absent: command("absent"),
+			Hanging: command("hanging"), Endless: command("endless"), Verbose: command("verbose"),
+		})
+	})
+}
+
+func asTCP(t probe.Target) probe.Target {
+	t.Action = v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: t.Action.HTTPGet.Port}}
+	return t
+}
+
+// commands are what a container has, by name.
+type commands struct{}
+
+func (commands) Exec(ctx context.Context, _ string, command []string, streams runtime.ExecIO) (int, error) {
+	switch command[0] {
+	case "sick":
+		return 1, nil
+	case "absent":
+		return 0, errors.New("no such container")
+	case "hanging":
+		<-ctx.Done()
+		return 0, fmt.Errorf("exec: %w", ctx.Err())
+	case "endless":
+		for ctx.Err() == nil {
+			io.WriteString(streams.Stdout, "more and ")
+			io.WriteString(streams.Stderr, "more and ")
+		}
+		return 0, ctx.Err()
+	case "verbose":
+		io.WriteString(streams.Stdout, strings.Repeat("o", 9<<10))
+		io.WriteString(streams.Stderr, strings.Repeat("e", 9<<10))
+	}
+	return 0, nil
+}
+
+// What a server does wrong costs bounded time and is told apart from an answer.
+func TestBadServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer func(context.Context, net.Conn)
+		result probe.Result
+		output string
+		err    string
+	}{
+		"header without end": {
+			endlessly("HTTP/1.1 200 OK\r\n", "X-More: of the same, and yet more, and more\r\n"),
+			probe.Failure, "server response headers exceeded 262144 bytes; aborted", "",
+		},
+		"line without end":   {endlessly("HTTP/1.1 200 ", "OK"), probe.Failure, "exceeded", ""},
+		"continues for ever": {endlessly("", "HTTP/1.1 100 Continue\r\n\r\n"), probe.Failure, "too many 1xx informational responses", ""},
+		"closes early":       {func(context.Context, net.Conn) {}, probe.Failure, "EOF", ""},
+		"lies about its length": {
+			func(_ context.Context, c net.Conn) {
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort")
+			},
+			probe.Failure, "", "unexpected EOF",
+		},
+		"body stalls": {
+			func(ctx context.Context, c net.Conn) {
+				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nshort")
+				<-ctx.Done()
+			},
+			probe.Failure, "", "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
+		},
+		"never answers": {
+			func(ctx context.Context, _ net.Conn) { <-ctx.Done() },
+			probe.Failure, "context deadline exceeded (Client.Timeout exceeded while awaiting headers)", "",
+		},
+		"sends 4 GB":   {endlessly("HTTP/1.0 200 OK\r\n\r\n", strings.Repeat("x", 1<<16)), probe.Success, "xxx", ""},
+		"bad chunks":   {endlessly("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "zz\r\n"), probe.Failure, "", "invalid byte in chunk length"},
+		"is no server": {func(_ context.Context, c net.Conn) { io.WriteString(c, "SSH-2.0\r\n") }, probe.Failure, "malformed HTTP", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			r, err := new(probe.HTTP).Probe(ctx, get(serve(t, c.answer)))
+			require.Equal(t, c.result, r.Result)
+			require.Contains(t, r.Output, c.output)
+			require.LessOrEqual(t, len(r.Output), probe.OutputLimit)
+			if c.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, c.err)
+			}
+		})
+	}
+}
+
+func TestBadTargets(t *testing.T) {
+	web := []v1.ContainerPort{{Name: "web", ContainerPort: 99999}}
+	action := func(change func(*v1.HTTPGetAction)) probe.Target {
+		target := get(80)
+		change(target.Action.HTTPGet)
+		target.Ports = web
+		return target
+	}
+	for want, target := range map[string]probe.Target{
+		"missing probe handler: the probe has no action": {},
+		"no prober for exec actions":                     {Action: v1.ProbeHandler{Exec: &v1.ExecAction{}}},
+		"no prober for grpc actions":                     {Action: v1.ProbeHandler{GRPC: &v1.GRPCAction{}}},
+		"the pod has no IP address yet":                  {Action: v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{Port: intstr.FromInt(1)}}},
+		"invalid port number: 99999":                     action(func(a *v1.HTTPGetAction) { a.Port = intstr.FromString("web") }),
+		"invalid port number: 0":                         action(func(a *v1.HTTPGetAction) { a.Port = intstr.FromInt(0) }),
+		`parsing "nope"`:                                 action(func(a *v1.HTTPGetAction) { a.Port = intstr.FromString("nope") }),
+	} {
+		_, err := probe.Probers{}.Probe(t.Context(), target)
+		require.ErrorContains(t, err, want)
+	}
+	for want, target := range map[string]probe.Target{
+		`unsupported protocol scheme "ftp"`:      action(func(a *v1.HTTPGetAction) { a.Scheme = "FTP" }),
+		`invalid header field name "a b"`:        action(func(a *v1.HTTPGetAction) { a.HTTPHeaders = []v1.HTTPHeader{{Name: "a b"}} }),
+		`invalid header field value for "Token"`: action(func(a *v1.HTTPGetAction) { a.HTTPHeaders = []v1.HTTPHeader{{Name: "token", Value: "s3cret\r\nx: y"}} }),
+	} {
+		r, err := probe.Probers{}.Probe(t.Context(), target)
+		require.NoError(t, err)
+		require.Equal(t, probe.Failure, r.Result)
+		require.Contains(t, r.Output, want)
+		require.NotContains(t, r.Output, "s3cret")
+	}
+}
+
+// A dialer has the last word on where probes may go, redirects included.
+func TestDialerIsAnEgressPolicy(t *testing.T) {
+	forbidden := errors.New("not allowed here")
+	d := policy(func(address string) error {
+		if strings.HasPrefix(address, "127.0.0.1:") {
+			return nil
+		}
+		return forbidden
+	})
+	server := httptest.NewServer(http.RedirectHandler("http://169.254.169.254/latest", http.StatusFound))
+	t.Cleanup(server.Close)
+	target := get(server.Listener.Addr().(*net.TCPAddr).Port)
+	r, err := (&probe.HTTP{Dialer: d, FollowAnyHost: true}).Probe(t.Context(), target)
+	require.NoError(t, err)
+	require.Equal(t, probe.Response{Result: probe.Failure, Output: `Get "http://169.254.169.254/latest": not allowed here`}, r)
+	target.IP = "10.0.0.1"
+	r, err = (&probe.TCP{Dialer: d}).Probe(t.Context(), asTCP(target))
+	require.NoError(t, err)
+	require.Equal(t, probe.Response{Result: probe.Failure, Output: "not allowed here"}, r)
+}
+
+type policy func(address string) error
+
+func (p policy) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	if err := p(address); err != nil {
+		return nil, err
+	}
+	return new(net.Dialer).DialContext(ctx, network, address)
+}
+
+func TestServerMayChooseHTTP2(t *testing.T) {
+	for _, offered := range []bool{true, false} {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/" {
+				http.Redirect(w, r, "/next", http.StatusFound)
+				return
+			}
+			fmt.Fprint(w, r.Proto, " ", r.UserAgent(), strings.Repeat(" ", 20_000))
+		}))
+		server.EnableHTTP2 = offered
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		target := get(server.Listener.Addr().(*net.TCPAddr).Port)
+		target.Action.HTTPGet.Scheme = v1.URISchemeHTTPS
+		r, err := new(probe.HTTP).Probe(t.Context(), target)
+		require.NoError(t, err)
+		require.Equal(t, probe.Success, r.Result, r.Output)
+		want := "HTTP/1.1 kube-probe/1.36"
+		if offered {
+			want = "HTTP/2.0 kube-probe/1.36"
+		}
+		require.Equal(t, want, strings.TrimSpace(r.Output))
+		require.Len(t, r.Output, probe.OutputLimit)
+	}
+}
+
+func TestUnknownNameFails(t *testing.T) {
+	target := get(80)
+	target.Action.HTTPGet.Host = "no.such.host.invalid"
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	r, err := new(probe.HTTP).Probe(ctx, target)
+	require.NoError(t, err)
+	require.Equal(t, probe.Failure, r.Result)
+}
+
+func TestExecExpandsLiteralVariables(t *testing.T) {
+	var got []string
+	e := execFunc(func(command []string) (int, error) { got = command; return 0, nil })
+	_, err := (&probe.Exec{Execer: e}).Probe(t.Context(), probe.Target{
+		Env: []v1.EnvVar{{Name: "PORT", Value: "80"}, {Name: "FROM", ValueFrom: &v1.EnvVarSource{}}},
+		Action: v1.ProbeHandler{Exec: &v1.ExecAction{
+			Command: []string{"check", "$(PORT)", "a$(FROM)b", "$(UNKNOWN)", "$$(PORT)"},
+		}},
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"check", "80", "ab", "$(UNKNOWN)", "$(PORT)"}, got)
+}
+
+type execFunc func(command []string) (int, error)
+
+func (f execFunc) Exec(_ context.Context, _ string, command []string, _ runtime.ExecIO) (int, error) {
+	return f(command)
+}
+
+func TestExecTimeoutIsAFailure(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	p := &probe.Exec{Execer: commands{}}
+	r, err := p.Probe(ctx, probe.Target{Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"hanging", "here"}}}})
+	require.NoError(t, err)
+	require.Equal(t, probe.Response{Result: probe.Failure, Output: `command timed out: "hanging here" timed out after 20ms`}, r)
+	_, err = new(probe.Exec).Probe(t.Context(), probe.Target{Action: v1.ProbeHandler{Exec: &v1.ExecAction{}}})
+	require.ErrorIs(t, err, runtime.ErrNotSupported)
+}
+
+func TestPrintable(t *testing.T) {
+	require.Equal(t, "a\tb\nc", probe.Printable("a\tb\nc"))
+	require.Equal(t, `\x1b[31mred\u202e`, probe.Printable("\x1b[31mred\u202e"))
+	require.Equal(t, `bad \xff byte, \x00`, probe.Printable("bad \xff byte, \x00"))
+	long := probe.Printable(strings.Repeat("ä", 1000))
+	require.Equal(t, strings.Repeat("ä", 512)+"...", long)
+	require.Equal(t, "x"+strings.Repeat("ä", 511)+"...", probe.Printable("x"+strings.Repeat("ä", 1000)))
+}

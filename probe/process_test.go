@@ -1,0 +1,67 @@
+//go:build linux
+
+package probe_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/probe"
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/process"
+)
+
+// Commands of a real container: one that leaves a child behind which holds its
+// pipes open, and one that does not end.
+func TestExecInAProcess(t *testing.T) {
+	dir := t.TempDir()
+	backend, err := process.New(process.Config{Root: filepath.Join(dir, "root")})
+	require.NoError(t, err)
+	sandbox, err := backend.CreateSandbox(t.Context(), runtime.SandboxConfig{PodRef: ref("42")})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, backend.RemoveSandbox(context.Background(), sandbox))
+		require.NoError(t, backend.Close())
+	})
+	id, err := backend.CreateContainer(t.Context(), sandbox, runtime.ContainerConfig{
+		Name: "main", Command: []string{"sleep", "1000000"}, LogPath: filepath.Join(dir, "log"),
+	})
+	require.NoError(t, err)
+	require.NoError(t, backend.StartContainer(t.Context(), id))
+
+	shell := func(timeout time.Duration, script string) probe.Attempt {
+		return probe.Try(t.Context(), probe.Probers{Exec: &probe.Exec{Execer: backend}}, probe.Target{
+			ContainerID: id, Env: []v1.EnvVar{{Name: "DIR", Value: dir}},
+			Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"sh", "-c", script}}},
+		}, timeout)
+	}
+	a := shell(time.Minute, "sleep 1000000 & echo fine")
+	require.NoError(t, a.Err)
+	require.Equal(t, probe.Response{Result: probe.Success, Output: "fine\n"}, a.Response)
+
+	a = shell(500*time.Millisecond, `trap "" TERM; sleep 1000000 & echo $! >$(DIR)/pid; wait`)
+	require.NoError(t, a.Err)
+	require.Equal(t, probe.Failure, a.Result)
+	require.Contains(t, a.Output, "timed out after 500ms")
+	data, err := os.ReadFile(filepath.Join(dir, "pid"))
+	require.NoError(t, err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	require.NoError(t, err)
+	// It may wait to be reaped.
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	require.True(t, err != nil || strings.Contains(string(stat), ") Z "), "the child is killed with its parent: %s", stat)
+
+	a = shell(time.Minute, "yes | head -c 1000000; exit 3")
+	require.NoError(t, a.Err)
+	require.Equal(t, probe.Failure, a.Result)
+	require.Len(t, a.Output, probe.OutputLimit)
+}

@@ -1,0 +1,94 @@
+package probe
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"syscall"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Dialer makes connections for probers. A *net.Dialer is one. A host that wants a
+// say in where probes may go gives its own, which refuses with an error: whoever
+// writes a manifest chooses host and port of a probe.
+type Dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// TCP probes by making a connection, which it closes again at once: nothing is
+// written or read. The zero value works.
+type TCP struct {
+	// Dialer makes the connections; nil is a plain one whose connections
+	// don't linger, so that frequent probes don't exhaust the node's ports.
+	Dialer Dialer
+}
+
+// Probe implements [Prober] for actions with TCPSocket set.
+func (p *TCP) Probe(ctx context.Context, target Target) (Response, error) {
+	action := target.Action.TCPSocket
+	if action == nil {
+		return Response{}, errors.New("no tcpSocket in the probe's action")
+	}
+	port, err := ResolvePort(action.Port, target.Ports)
+	if err != nil {
+		return Response{Result: Unknown}, err
+	}
+	host := cmp.Or(action.Host, target.IP)
+	if host == "" {
+		return Response{Result: Unknown}, errNoAddress
+	}
+	return p.connect(ctx, net.JoinHostPort(host, strconv.Itoa(port)))
+}
+
+func (p *TCP) connect(ctx context.Context, address string) (Response, error) {
+	conn, err := dialerOr(p.Dialer).DialContext(ctx, "tcp", address)
+	switch {
+	case err == nil:
+		conn.Close()
+		return Response{Result: Success}, nil
+	case stopped(ctx):
+		return Response{Result: Unknown}, ctx.Err()
+	}
+	return Response{Result: Failure, Output: clip(err.Error())}, nil
+}
+
+// stopped tells that the probe was called off, which is no timeout and says
+// nothing of the container.
+func stopped(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
+
+func dialerOr(d Dialer) Dialer {
+	if d == nil {
+		return plainDialer
+	}
+	return d
+}
+
+// PlainDialer returns the dialer of probers that are given none.
+func PlainDialer() Dialer { return plainDialer }
+
+// plainDialer makes connections that are gone a second after they were closed,
+// instead of occupying a port for a minute.
+var plainDialer Dialer = &net.Dialer{KeepAlive: -1, Control: lingerShortly}
+
+const lingerFor = time.Second
+
+func lingerShortly(_, _ string, c syscall.RawConn) error {
+	var err error
+	control := c.Control(func(fd uintptr) { err = setLinger(fd, lingerFor) })
+	return errors.Join(control, err)
+}
+
+// needsAddress tells whether an action goes to the address of the pod.
+func needsAddress(a *v1.ProbeHandler) bool {
+	switch {
+	case a.HTTPGet != nil:
+		return a.HTTPGet.Host == ""
+	case a.TCPSocket != nil:
+		return a.TCPSocket.Host == ""
+	}
+	return a.GRPC != nil
+}
