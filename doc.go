@@ -7,8 +7,8 @@
 //	podmanager   what should run here?    sources of pods, merged into changes
 //	runtime      what does run here?      Plan, and the Runtime and Backend under it
 //	admission    may this pod run here?   a chain of checks over a ledger
-//	probe        does it work?            one probe and what came of it
-//	eviction     who must go?             signals and thresholds
+//	probe        does it work?            probers, trackers, and a manager of many
+//	eviction     who must go?             thresholds, ranking, Evaluate, a manager
 //	syncloop     brings all of it together, one event at a time
 //
 // runtime, podmanager and admission stand on the ground and import none of the
@@ -31,9 +31,9 @@
 //
 // Every package has a core of plain functions over values: no I/O, no goroutine,
 // no lock, no clock (now is an argument). Thin drivers around them wait and
-// call. The cores are podmanager.Mux, admission.Chain, runtime.Plan,
-// lifecycle.Step and podstatus.Compute; a unit test, a simulator or an
-// autoscaler calls them with no driver at all.
+// call. The cores are podmanager.Mux, admission.Chain, runtime.Plan, probe.Tracker,
+// eviction.Evaluate, lifecycle.Step and podstatus.Compute; a unit test, a simulator
+// or an autoscaler calls them with no driver at all.
 //
 // # Where to begin
 //
@@ -41,7 +41,8 @@
 //   - To write a node agent: implement runtime.Backend (examples/customruntime
 //     is one in under 150 lines), make a runtime.Runtime of it with
 //     runtime/podruntime, and give that to a syncloop.SyncLoop.
-//   - To test admission: admission.Chain with a node and a ledger.
+//   - To test admission: admission.Chain with a node and a ledger. To ask about
+//     the pods of a cluster: examples/admit, and examples/evict for eviction.
 //   - To follow the kubelet's mechanisms one by one: docs/mechanisms.md. Where
 //     this library differs from the kubelet: docs/differences.md.
 //
@@ -53,5 +54,5 @@
 // Errors name what failed. Optional powers of a host's type are found by type
 // assertion. Fakes and conformance suites for the interfaces of a package are in
 // the one named after it with "test" behind: runtimetest, podmanagertest,
-// probetest, evictiontest, synclooptest.
+// admissiontest, probetest, evictiontest, synclooptest.
 package kubeparts

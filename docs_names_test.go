@@ -87,11 +87,13 @@ func receiver(f *ast.FuncDecl) string {
 }
 
 // rulesOf are the names of the rules of a replay: the first word of each element
-// of a package variable of type []rule[…] or []difference in the package's tests.
+// of a package variable of type []rule[…] or []difference in the package's tests,
+// and what a case says of itself in a field named rule.
 func rulesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	var rules []string
 	for _, f := range parseFiles(t, dir, true) {
+		rules = append(rules, ruleFields(f)...)
 		for _, d := range f.Decls {
 			vars, ok := d.(*ast.GenDecl)
 			if !ok || vars.Tok != token.VAR {
@@ -117,6 +119,19 @@ func ruleNames(e ast.Expr) (names []string) {
 			names = append(names, literal(rule.Elts[0]))
 		}
 	}
+	return names
+}
+
+// ruleFields are the names in "rule: …" of composite literals.
+func ruleFields(f *ast.File) (names []string) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		if kv, ok := n.(*ast.KeyValueExpr); ok {
+			if key, ok := kv.Key.(*ast.Ident); ok && key.Name == "rule" && literal(kv) != "" {
+				names = append(names, literal(kv))
+			}
+		}
+		return true
+	})
 	return names
 }
 
