@@ -75,4 +75,4 @@ func sameDomain(host, to string) bool {
 }
 
 // getError is what net/http's client says when a GET fails.
-func getError(url string, err error) error { return fmt.Errorf("Get %q: %w", url, err) }
+func getError(u string, err error) error { return &url.Error{Op: "Get", URL: u, Err: err} }

@@ -146,7 +146,7 @@ func (a *agent) Go(what string, f func()) {
 		go f()
 		return
 	}
-	t := a.turns.add(nil, "begin "+what, "")
+	t := a.turns.add(context.Background(), "begin "+what, "")
 	go func() {
 		a.await(t)
 		f()

@@ -2,7 +2,6 @@ package simtest
 
 import (
 	"fmt"
-	"hash/fnv"
 	"strings"
 	"sync"
 	"time"
@@ -47,16 +46,6 @@ func (t *trace) note(format string, args ...any) {
 	if t != nil {
 		t.lines = append(t.lines, strings.Repeat(" ", 20)+"→ "+fmt.Sprintf(format, args...))
 	}
-}
-
-// sum is a short form of the trace.
-func (t *trace) sum() uint64 {
-	h := fnv.New64a()
-	for _, line := range t.lines {
-		_, _ = h.Write([]byte(line))
-		_, _ = h.Write([]byte{'\n'})
-	}
-	return h.Sum64()
 }
 
 // Failure is a seed that broke a promise, with the shortest plan found that still

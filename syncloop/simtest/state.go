@@ -265,11 +265,6 @@ func (w *world) deadlinePassed(p *podState) bool {
 	return ok && !time.Now().Before(at)
 }
 
-// allHeard tells whether the agent has heard all sources.
-func (w *world) allHeard() bool {
-	return !slices.ContainsFunc(w.sources, func(s *source) bool { return !s.heard })
-}
-
 // regularRuns tells whether a regular container of the pod runs.
 func regularRuns(pod *v1.Pod, st *runtime.PodStatus) bool {
 	for i := range st.Containers {
