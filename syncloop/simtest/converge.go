@@ -30,7 +30,7 @@ func (w *world) records() map[types.UID]syncloop.Record {
 
 // checkConverged sees that the node has come to rest as its sources want it.
 func (w *world) checkConverged() {
-	if w.broken != nil {
+	if w.broken.Load() != nil {
 		return
 	}
 	if w.agent == nil || w.agent.killed() {

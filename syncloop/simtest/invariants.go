@@ -53,9 +53,9 @@ type Violation struct {
 }
 
 func (w *world) fail(i Invariant, text string, args ...any) {
-	if w.broken == nil {
-		w.broken = &Violation{Invariant: i, At: w.now(), Text: fmt.Sprintf(text, args...)}
-		w.trace.note("BROKEN: %s", w.broken.Text)
+	v := &Violation{Invariant: i, At: w.now(), Text: fmt.Sprintf(text, args...)}
+	if w.broken.CompareAndSwap(nil, v) {
+		w.trace.note("BROKEN: %s", v.Text)
 	}
 }
 

@@ -25,7 +25,14 @@ func (s *Stats) add(o Stats) {
 
 // trace is what happened, step by step. A nil trace keeps nothing.
 type trace struct {
+	mu    sync.Mutex
 	lines []string
+}
+
+func (t *trace) add(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, line)
 }
 
 func (t *trace) step(at time.Duration, words ...string) {
@@ -38,13 +45,13 @@ func (t *trace) step(at time.Duration, words ...string) {
 			text += " " + word
 		}
 	}
-	t.lines = append(t.lines, fmt.Sprintf("%14s%s", at.Round(time.Microsecond), text))
+	t.add(fmt.Sprintf("%14s%s", at.Round(time.Microsecond), text))
 }
 
 // note adds what followed from the last step.
 func (t *trace) note(format string, args ...any) {
 	if t != nil {
-		t.lines = append(t.lines, strings.Repeat(" ", 20)+"→ "+fmt.Sprintf(format, args...))
+		t.add(strings.Repeat(" ", 20) + "→ " + fmt.Sprintf(format, args...))
 	}
 }
 

@@ -99,7 +99,7 @@ func liveThrough(t *testing.T, cfg Config, p *plan, tr *trace) (broken *Violatio
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(cfg, p, tr)
 		w.live()
-		broken, stats = w.broken, w.stats
+		broken, stats = w.broken.Load(), w.stats
 	})
 	return broken, stats
 }

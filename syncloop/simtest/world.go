@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing/synctest"
 	"time"
 
@@ -54,7 +55,7 @@ type world struct {
 
 	pods   map[types.UID]*podState
 	order  []*podState
-	broken *Violation
+	broken atomic.Pointer[Violation]
 	trace  *trace
 	stats  Stats
 	calm   bool // faults have ended
@@ -191,11 +192,11 @@ func (w *world) live() {
 			e.do(w)
 			return true
 		})
-		if w.broken != nil {
+		if w.broken.Load() != nil {
 			break
 		}
 	}
-	if w.broken == nil {
+	if w.broken.Load() == nil {
 		w.heal()
 		w.rest()
 	}
@@ -205,16 +206,16 @@ func (w *world) live() {
 // rest waits until the node has come to rest, no longer than it may take.
 func (w *world) rest() {
 	bound := w.now() + w.plan.pace.bound()
-	for wait := time.Minute; w.broken == nil; wait *= 3 {
+	for wait := time.Minute; w.broken.Load() == nil; wait *= 3 {
 		w.runUntil(min(w.now()+wait, bound), nil)
-		if w.broken != nil {
+		if w.broken.Load() != nil {
 			return
 		}
-		if w.checkConverged(); w.broken == nil {
+		if w.checkConverged(); w.broken.Load() == nil {
 			return
 		}
 		if w.now() < bound {
-			w.broken = nil
+			w.broken.Store(nil)
 		}
 	}
 }
@@ -223,10 +224,10 @@ func (w *world) rest() {
 // then; with an event, that is one of the things to choose from once its time
 // has come, and the end.
 func (w *world) runUntil(at time.Duration, event func() bool) {
-	for w.broken == nil {
+	for w.broken.Load() == nil {
 		synctest.Wait()
 		w.observe()
-		if w.broken != nil {
+		if w.broken.Load() != nil {
 			return
 		}
 		left := at - w.now()
