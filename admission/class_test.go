@@ -1,10 +1,6 @@
 package admission_test
 
 import (
-	"bufio"
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -43,31 +39,5 @@ func TestCritical(t *testing.T) {
 			require.Equal(t, c.want != "", admission.IsCritical(pod))
 			require.Equal(t, c.legacy, admission.IsLegacyCritical(pod))
 		})
-	}
-}
-
-// TestClassesLikeTheKubelet replays qos.jsonl where the recordings are at hand.
-func TestClassesLikeTheKubelet(t *testing.T) {
-	f, err := os.Open(filepath.Join(os.Getenv("KUBEPARTS_CORPUS"), "qos.jsonl"))
-	if err != nil {
-		t.Skip("KUBEPARTS_CORPUS names no folder with qos.jsonl")
-	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var c struct {
-			Pod  *v1.Pod
-			Want struct {
-				Computed, QOS            v1.PodQOSClass
-				Static, Mirror, Critical bool
-			}
-		}
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
-		require.Equal(t, c.Want.Computed, admission.SpecQOS(c.Pod), lines.Text())
-		require.Equal(t, c.Want.QOS, admission.QOS(c.Pod), lines.Text())
-		require.Equal(t, c.Want.Static, admission.IsStatic(c.Pod), lines.Text())
-		require.Equal(t, c.Want.Mirror, admission.IsMirror(c.Pod), lines.Text())
-		require.Equal(t, c.Want.Critical, admission.IsCritical(c.Pod), lines.Text())
 	}
 }
