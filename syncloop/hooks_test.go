@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -42,7 +43,8 @@ func TestHooksTellTheWayOfAPod(t *testing.T) {
 		life := []string{"stage sync", "first work", "work sync", "runs", "work sync", "stage terminating", "work terminate", "stage terminated", "work cleanup", "stage finished", "work remove"}
 		want := append([]string{"admit"}, life...)
 		want = append(append(want, "restarted", "admit"), life...)
-		require.Equal(t, append(want, "forgotten"), log)
+		// A hint that comes late has the pod looked at once more.
+		require.Equal(t, append(want, "forgotten"), slices.Compact(log))
 	}, func(c *syncloop.Config) {
 		c.Hooks = syncloop.Hooks{
 			PodAdmitted:  func(_ *v1.Pod, v admission.Verdict, _ time.Duration) { say("%s", v.Outcome) },
