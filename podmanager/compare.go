@@ -108,18 +108,39 @@ func annotated(pod *v1.Pod, further map[string]string) *v1.Pod {
 }
 
 // successor is the new version of a known pod: what the source says, with the
-// node's own annotations as they were.
+// node's own annotations as they were. Both versions share one map while it says
+// the same of both, which it nearly always does: half of an update's work is to
+// make a map.
 func successor(known, pod *v1.Pod, op Op) *v1.Pod {
-	if op != OpUpdate && op != OpDelete {
-		own := *pod
-		own.Annotations = known.Annotations
-		return &own
+	if (op == OpUpdate || op == OpDelete) && !covers(known.Annotations, pod.Annotations) {
+		return annotated(pod, local(known.Annotations))
 	}
+	own := *pod
+	own.Annotations = known.Annotations
+	return &own
+}
+
+// covers tells whether the known annotations are the given ones, with the
+// node's own in place of theirs.
+func covers(known, given map[string]string) bool {
+	for _, key := range localAnnotations {
+		if _, ok := given[key]; !ok {
+			continue
+		}
+		if _, ok := known[key]; !ok {
+			return false
+		}
+	}
+	return equalAnnotations(known, given)
+}
+
+// local returns the annotations that are the node's own.
+func local(m map[string]string) map[string]string {
 	kept := make(map[string]string, len(localAnnotations))
 	for _, key := range localAnnotations {
-		if value, ok := known.Annotations[key]; ok {
+		if value, ok := m[key]; ok {
 			kept[key] = value
 		}
 	}
-	return annotated(pod, kept)
+	return kept
 }
