@@ -23,7 +23,15 @@ func (r *Runtime) RemoveVolumes(ctx context.Context, uid types.UID) error {
 	if err := os.RemoveAll(r.layout.volumesDir(uid)); err != nil {
 		return fmt.Errorf("remove volumes of pod %s: %w", uid, err)
 	}
+	r.unregister(uid)
 	return nil
+}
+
+// unregister lets the objects go that a pod referred to.
+func (r *Runtime) unregister(uid types.UID) {
+	if registrar, ok := r.cfg.Objects.(ObjectRegistrar); ok {
+		registrar.Unregister(uid)
+	}
 }
 
 // RemovePod removes the pod's containers and sandboxes, its logs and its
@@ -33,6 +41,7 @@ func (r *Runtime) RemovePod(ctx context.Context, uid types.UID) error {
 	if err := r.removePod(ctx, uid); err != nil {
 		return fmt.Errorf("remove pod %s: %w", uid, err)
 	}
+	r.unregister(uid)
 	r.forget(uid)
 	return nil
 }

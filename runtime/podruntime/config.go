@@ -45,6 +45,10 @@ type Config struct {
 	// Allocatable is the node's, for a resourceFieldRef to a limit that the
 	// container does not set. Read-only. Default: empty, which counts as zero.
 	Allocatable v1.ResourceList
+	// Objects gives the ConfigMaps and Secrets that pods refer to. What it can do
+	// besides is used, see ObjectRegistrar and ObjectWatcher. Default: none, so
+	// that a container that needs one is not started.
+	Objects Objects
 
 	// PostStartTimeout bounds a postStart hook; one that takes longer has
 	// failed. Default: 10 minutes.

@@ -20,6 +20,7 @@ type podFacts struct {
 	hostIPs     []string // primary first
 	nodeName    string   // for a pod that names no node
 	allocatable v1.ResourceList
+	objects     objectReader
 }
 
 // field resolves a fieldRef.

@@ -2,8 +2,12 @@ package podruntime
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -21,6 +25,8 @@ type environment struct {
 	vars     []runtime.EnvVar
 	index    map[string]int
 	expanded int // bytes that references came to so far
+	// skipped says which keys of objects could not become variables.
+	skipped []string
 }
 
 // spend takes what a reference came to off the budget.
@@ -75,8 +81,8 @@ func (e *environment) lookup(name string) (string, bool) {
 func environmentOf(c *v1.Container, facts podFacts) (*environment, error) {
 	env := &environment{}
 	for i := range c.EnvFrom {
-		if err := checkEnvFrom(&c.EnvFrom[i], facts.pod.Namespace); err != nil {
-			return nil, fmt.Errorf("envFrom[%d]: %w", i, err)
+		if err := env.setAll(&c.EnvFrom[i], facts.objects); err != nil {
+			return nil, placed(fmt.Sprintf("envFrom[%d]", i), err)
 		}
 	}
 	for i := range c.Env {
@@ -94,7 +100,7 @@ func environmentOf(c *v1.Container, facts podFacts) (*environment, error) {
 				err = env.spend(value)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("env %s: %w", v.Name, err)
+				return nil, placed("env "+v.Name, err)
 			}
 			if ok {
 				env.set(v.Name, value)
@@ -104,15 +110,51 @@ func environmentOf(c *v1.Container, facts podFacts) (*environment, error) {
 	return env, nil
 }
 
-// checkEnvFrom accepts a source that may be missing, since it is.
-func checkEnvFrom(src *v1.EnvFromSource, namespace string) error {
+// setAll defines a variable for each key of an object, in the order of the keys.
+// A key that can't be a name is left out, and kept for an event.
+func (e *environment) setAll(src *v1.EnvFromSource, objects objectReader) error {
+	var values map[string]string
+	var from string
 	switch {
 	case src.ConfigMapRef != nil:
-		return absent("ConfigMap", namespace, src.ConfigMapRef.Name, src.ConfigMapRef.Optional)
+		object, err := objects.configMap(src.ConfigMapRef.Name, src.ConfigMapRef.Optional)
+		if err != nil || object == nil {
+			return err
+		}
+		values, from = object.Data, "configMap "+objects.namespace+"/"+object.Name
 	case src.SecretRef != nil:
-		return absent("Secret", namespace, src.SecretRef.Name, src.SecretRef.Optional)
+		object, err := objects.secret(src.SecretRef.Name, src.SecretRef.Optional)
+		if err != nil || object == nil {
+			return err
+		}
+		values, from = texts(object.Data), "secret "+objects.namespace+"/"+object.Name
+	}
+	var invalid []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		name := src.Prefix + key
+		if len(validation.IsRelaxedEnvVarName(name)) > 0 || strings.Contains(values[key], "\x00") {
+			invalid = append(invalid, name)
+			continue
+		}
+		if err := e.spend(values[key]); err != nil {
+			return err
+		}
+		e.set(name, values[key])
+	}
+	if len(invalid) > 0 {
+		e.skipped = append(e.skipped, fmt.Sprintf(
+			"Keys [%s] from the EnvFrom %s were skipped since they are considered invalid environment variable names.",
+			strings.Join(invalid, ", "), from))
 	}
 	return nil
+}
+
+func texts(data map[string][]byte) map[string]string {
+	all := make(map[string]string, len(data))
+	for key, value := range data {
+		all[key] = string(value)
+	}
+	return all
 }
 
 // reference resolves a valueFrom. Without an error, false means that the
@@ -127,13 +169,23 @@ func (f podFacts) reference(c *v1.Container, src *v1.EnvVarSource) (string, bool
 		return value, true, err
 	case src.ConfigMapKeyRef != nil:
 		ref := src.ConfigMapKeyRef
-		return "", false, absent("ConfigMap", f.pod.Namespace, ref.Name, ref.Optional)
+		object, err := f.objects.configMap(ref.Name, ref.Optional)
+		if err != nil || object == nil {
+			return "", false, err
+		}
+		value, ok := object.Data[ref.Key]
+		return f.keyed("ConfigMap", ref.Name, ref.Key, value, ok, ref.Optional)
 	case src.SecretKeyRef != nil:
 		ref := src.SecretKeyRef
-		return "", false, absent("Secret", f.pod.Namespace, ref.Name, ref.Optional)
+		object, err := f.objects.secret(ref.Name, ref.Optional)
+		if err != nil || object == nil {
+			return "", false, err
+		}
+		value, ok := object.Data[ref.Key]
+		return f.keyed("Secret", ref.Name, ref.Key, string(value), ok, ref.Optional)
 	case src.FileKeyRef != nil:
 		ref := src.FileKeyRef
-		if ref.Optional != nil && *ref.Optional {
+		if isOptional(ref.Optional) {
 			return "", false, nil
 		}
 		return "", false, fmt.Errorf("fileKeyRef to volume %q: files as a source of variables are not supported", ref.VolumeName)
@@ -141,13 +193,18 @@ func (f podFacts) reference(c *v1.Container, src *v1.EnvVarSource) (string, bool
 	return "", false, nil
 }
 
-// absent is the error for a reference to an API object, which nobody can
-// resolve here, unless the reference is optional.
-func absent(kind, namespace, name string, optional *bool) error {
-	if optional != nil && *optional {
-		return nil
+// keyed is the value of a key, unless the object has no such key or a value that
+// no variable can hold.
+func (f podFacts) keyed(kind, object, key, value string, ok bool, optional *bool) (string, bool, error) {
+	switch {
+	case !ok && isOptional(optional):
+		return "", false, nil
+	case !ok:
+		return "", false, &objectError{fmt.Errorf("couldn't find key %s in %s %s/%s", key, kind, f.pod.Namespace, object)}
+	case strings.Contains(value, "\x00"):
+		return "", false, fmt.Errorf("key %s of %s %s/%s: a value with a NUL can't be in an environment", key, kind, f.pod.Namespace, object)
 	}
-	return fmt.Errorf("%s %s/%s: this runtime has no source of %ss", kind, namespace, name, kind)
+	return value, true, nil
 }
 
 // expandAll expands each string with the environment; nil stays nil, which

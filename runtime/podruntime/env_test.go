@@ -31,6 +31,7 @@ func testFacts() podFacts {
 		hostIPs:     []string{"192.0.2.1", "2001:db8::1"},
 		nodeName:    "node-a",
 		allocatable: v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi")},
+		objects:     objectReader{namespace: "shop"},
 	}
 }
 

@@ -152,7 +152,7 @@ func (p *pass) attempt(ctx context.Context, start runtime.Start) *startError {
 	if fault != nil || ctx.Err() != nil {
 		return fault
 	}
-	cfg, err := p.containerConfig(start, imageRef)
+	cfg, err := p.containerConfig(ctx, start, imageRef)
 	if err != nil {
 		return &startError{reason: reasonConfigError, message: err.Error()}
 	}
@@ -185,8 +185,8 @@ func (p *pass) postStart(ctx context.Context, c *v1.Container, id string) *start
 	defer cancel()
 	err := p.runHook(bounded, &hookTarget{
 		container: c, handler: c.Lifecycle.PostStart, object: object,
-		podIP: func(context.Context) (string, error) {
-			if ips := p.facts().addresses(); len(ips) > 0 {
+		podIP: func(ctx context.Context) (string, error) {
+			if ips := p.facts(ctx).addresses(); len(ips) > 0 {
 				return ips[0], nil
 			}
 			return "", errNoPodIP
@@ -206,16 +206,17 @@ func (p *pass) postStart(ctx context.Context, c *v1.Container, id string) *start
 	return &startError{reason: reasonHookError, message: "PostStartHook failed"}
 }
 
-func (p *pass) facts() podFacts {
+func (p *pass) facts(ctx context.Context) podFacts {
 	return podFacts{
 		pod: p.pod, podIPs: p.podIPs, hostIPs: p.cfg.HostIPs,
 		nodeName: p.cfg.NodeName, allocatable: p.cfg.Allocatable,
+		objects: objectReader{ctx: ctx, objects: p.cfg.Objects, namespace: p.pod.Namespace},
 	}
 }
 
 // containerConfig resolves all that a backend is told about a container, and
 // makes the folders and files that it names.
-func (p *pass) containerConfig(start runtime.Start, imageRef string) (runtime.ContainerConfig, error) {
+func (p *pass) containerConfig(ctx context.Context, start runtime.Start, imageRef string) (runtime.ContainerConfig, error) {
 	c := start.Container
 	if err := element("container", c.Name); err != nil {
 		return runtime.ContainerConfig{}, err
@@ -224,9 +225,12 @@ func (p *pass) containerConfig(start runtime.Start, imageRef string) (runtime.Co
 	if p.req.Status.Container(c.Name) == nil {
 		restarts = max(restarts, p.layout.restartsByLogs(p.ref, c.Name))
 	}
-	env, err := environmentOf(c, p.facts())
+	env, err := environmentOf(c, p.facts(ctx))
 	if err != nil {
 		return runtime.ContainerConfig{}, err
+	}
+	for _, text := range env.skipped {
+		p.warn(p.state, objectOf(p.pod, ""), "InvalidEnvironmentVariableNames", text)
 	}
 	command, err := expandAll(c.Command, env)
 	if err != nil {

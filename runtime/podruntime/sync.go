@@ -74,6 +74,9 @@ func (p *pass) sync(ctx context.Context) error {
 		return err
 	}
 	defer leave()
+	if registrar, ok := p.cfg.Objects.(ObjectRegistrar); ok {
+		registrar.Register(p.pod)
+	}
 	if p.req.Status == nil {
 		if p.req.Status, err = p.podStatus(ctx, p.ref.UID); err != nil {
 			return err
