@@ -1,0 +1,69 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Resize judges an entered pod by other resources than it has, and counts it by
+// them from now on if it is admitted. Whatever the verdict, the pod stays
+// entered and keeps what is reserved for it, and nobody gives way to it: a resize
+// does not preempt. A pod that is not in is [ErrNotEntered].
+func (c *Chain) Resize(ctx context.Context, pod *v1.Pod) (Decision, error) {
+	switch {
+	case c.Ledger == nil:
+		return Decision{}, errNilLedger
+	case pod == nil:
+		return Decision{}, errNilPod
+	}
+	p := c.Prepare(pod)
+	before := c.Ledger.find(p.key)
+	if before == nil {
+		return Decision{}, fmt.Errorf("pod %s/%s (%s): %w", pod.Namespace, pod.Name, p.key, ErrNotEntered)
+	}
+	alone := *c
+	alone.Preempt = false
+	d, err := alone.judge(ctx, p, true)
+	if err != nil || d.Outcome != Admit {
+		return d, err
+	}
+	c.Ledger.remove(p.key)
+	after := before
+	if c.reserveMore(ctx, p, &d); d.Outcome == Admit {
+		after = &entry{Prepared: p, order: before.order, leaving: before.leaving}
+	}
+	c.Ledger.enter(after)
+	return d, nil
+}
+
+// reserveMore has the Reservers set aside what a pod needs that has its things
+// already. The first that refuses becomes the verdict; the pod keeps what it has.
+func (c *Chain) reserveMore(ctx context.Context, p *Prepared, d *Decision) {
+	var held []Reserver
+	for i, check := range c.Checks {
+		r, ok := check.Handler.(Reserver)
+		if !ok {
+			continue
+		}
+		if v := c.reserveOne(ctx, p, check.Name, r); v.Outcome != Admit {
+			d.Checks[i], d.Verdict = v, v.Verdict
+			return
+		}
+		held = append(held, r)
+	}
+	for _, r := range held {
+		r.Commit(p.pod)
+	}
+}
+
+// Held is what the ledger counts for the pod of a key; false if it is not in.
+// The map is read-only.
+func (l *Ledger) Held(key Key) (Requests, bool) {
+	e := l.find(key)
+	if e == nil {
+		return Requests{}, false
+	}
+	return e.running, true
+}

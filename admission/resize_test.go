@@ -1,0 +1,61 @@
+package admission_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/admission"
+)
+
+// bank hands out cpus to at most as many as it has, and notes what it did.
+type bank struct {
+	has  int64
+	held int64
+	log  []string
+}
+
+func (b *bank) Allocate(_ context.Context, pod *v1.Pod) error {
+	want := admission.PodRequests(pod).MilliCPU / 1000
+	if want > b.has {
+		return errors.New("too few")
+	}
+	b.held = want
+	b.log = append(b.log, "allocate")
+	return nil
+}
+
+func (b *bank) Free(*v1.Pod) {
+	b.held = 0
+	b.log = append(b.log, "free")
+}
+
+func TestResizeKeepsWhatIsReserved(t *testing.T) {
+	b := &bank{has: 3}
+	chain := &admission.Chain{
+		Ledger: admission.NewLedger(), Nodes: admission.FixedNode(newNode(resources("pods", "9", "cpu", "8"))), OS: "linux",
+		Checks: admission.KubeletChecks(admission.Kubelet{Allocator: b}),
+	}
+	pod := newPod("a", resources("cpu", "1"))
+	d, err := chain.Admit(t.Context(), pod)
+	require.NoError(t, err)
+	require.Equal(t, admission.Admit, d.Outcome)
+
+	d, err = chain.Resize(t.Context(), newPod("a", resources("cpu", "2")))
+	require.NoError(t, err)
+	require.Equal(t, admission.Admit, d.Outcome)
+	require.Equal(t, int64(2000), chain.Ledger.UsedOf(v1.ResourceCPU))
+
+	for _, cpu := range []string{"4", "9"} { // no bank has so many, no node
+		d, err = chain.Resize(t.Context(), newPod("a", resources("cpu", cpu)))
+		require.NoError(t, err)
+		require.NotEqual(t, admission.Admit, d.Outcome)
+		require.True(t, chain.Ledger.Has("a"))
+		require.Equal(t, int64(2000), chain.Ledger.UsedOf(v1.ResourceCPU))
+		require.Equal(t, int64(2), b.held)
+	}
+	require.Equal(t, []string{"allocate", "allocate"}, b.log)
+}
