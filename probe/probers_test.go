@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -34,14 +35,27 @@ func serve(t *testing.T, answer func(ctx context.Context, conn net.Conn)) int {
 			if err != nil {
 				return
 			}
-			go func() {
-				defer conn.Close()
-				http.ReadRequest(bufio.NewReader(conn))
-				answer(ctx, conn)
-			}()
+			go handle(ctx, conn, answer)
 		}
 	}()
 	return l.Addr().(*net.TCPAddr).Port
+}
+
+func handle(ctx context.Context, conn net.Conn, answer func(context.Context, net.Conn)) {
+	defer conn.Close()
+	http.ReadRequest(bufio.NewReader(conn))
+	answer(ctx, conn)
+}
+
+// answering is a dialer to such a server without a network, for bubbles: what a
+// server sends in time does not depend on the machine. The server sees its
+// context end with the probe's.
+func answering(answer func(ctx context.Context, conn net.Conn)) probe.Dialer {
+	return dialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		client, server := net.Pipe()
+		go handle(ctx, server, answer)
+		return client, nil
+	})
 }
 
 func endlessly(head, piece string) func(context.Context, net.Conn) {
@@ -59,12 +73,9 @@ func get(port int) probe.Target {
 	return probe.Target{IP: "127.0.0.1", Action: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt(port)}}}
 }
 
-func closedPort(t *testing.T) int {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
+// closedPort is one that nobody serves, and that no client or server is given when
+// it asks for any port.
+const closedPort = 1
 
 func TestProbersKeepTheRules(t *testing.T) {
 	healthy := get(serve(t, func(_ context.Context, c net.Conn) { io.WriteString(c, "HTTP/1.0 200 OK\r\n\r\nok") }))
@@ -79,7 +90,7 @@ func TestProbersKeepTheRules(t *testing.T) {
 		})
 	})
 	t.Run("tcp", func(t *testing.T) {
-		healthy, sick := asTCP(healthy), asTCP(get(closedPort(t)))
+		healthy, sick := asTCP(healthy), asTCP(get(closedPort))
 		absent := asTCP(absent)
 		probetest.TestProber(t, probe.Probers{}, probetest.Targets{Healthy: &healthy, Sick: &sick, Absent: &absent})
 	})
@@ -161,17 +172,19 @@ func TestBadServers(t *testing.T) {
 		"is no server": {func(_ context.Context, c net.Conn) { io.WriteString(c, "SSH-2.0\r\n") }, probe.Failure, "malformed HTTP", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-			defer cancel()
-			r, err := new(probe.HTTP).Probe(ctx, get(serve(t, c.answer)))
-			require.Equal(t, c.result, r.Result)
-			require.Contains(t, r.Output, c.output)
-			require.LessOrEqual(t, len(r.Output), probe.OutputLimit)
-			if c.err == "" {
-				require.NoError(t, err)
-			} else {
-				require.ErrorContains(t, err, c.err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				r, err := (&probe.HTTP{Dialer: answering(c.answer)}).Probe(ctx, get(80))
+				require.Equal(t, c.result, r.Result)
+				require.Contains(t, r.Output, c.output)
+				require.LessOrEqual(t, len(r.Output), probe.OutputLimit)
+				if c.err == "" {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, c.err)
+				}
+			})
 		})
 	}
 }
@@ -212,11 +225,11 @@ func TestBadTargets(t *testing.T) {
 // A dialer has the last word on where probes may go, redirects included.
 func TestDialerIsAnEgressPolicy(t *testing.T) {
 	forbidden := errors.New("not allowed here")
-	d := policy(func(address string) error {
-		if strings.HasPrefix(address, "127.0.0.1:") {
-			return nil
+	d := dialer(func(ctx context.Context, address string) (net.Conn, error) {
+		if !strings.HasPrefix(address, "127.0.0.1:") {
+			return nil, forbidden
 		}
-		return forbidden
+		return new(net.Dialer).DialContext(ctx, "tcp", address)
 	})
 	server := httptest.NewServer(http.RedirectHandler("http://169.254.169.254/latest", http.StatusFound))
 	t.Cleanup(server.Close)
@@ -230,13 +243,10 @@ func TestDialerIsAnEgressPolicy(t *testing.T) {
 	require.Equal(t, probe.Response{Result: probe.Failure, Output: "not allowed here"}, r)
 }
 
-type policy func(address string) error
+type dialer func(ctx context.Context, address string) (net.Conn, error)
 
-func (p policy) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	if err := p(address); err != nil {
-		return nil, err
-	}
-	return new(net.Dialer).DialContext(ctx, network, address)
+func (d dialer) DialContext(ctx context.Context, _, address string) (net.Conn, error) {
+	return d(ctx, address)
 }
 
 func TestServerMayChooseHTTP2(t *testing.T) {
@@ -295,13 +305,15 @@ func (f execFunc) Exec(_ context.Context, _ string, command []string, _ runtime.
 }
 
 func TestExecTimeoutIsAFailure(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	p := &probe.Exec{Execer: commands{}}
-	r, err := p.Probe(ctx, probe.Target{Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"hanging", "here"}}}})
-	require.NoError(t, err)
-	require.Equal(t, probe.Response{Result: probe.Failure, Output: `command timed out: "hanging here" timed out after 20ms`}, r)
-	_, err = new(probe.Exec).Probe(t.Context(), probe.Target{Action: v1.ProbeHandler{Exec: &v1.ExecAction{}}})
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		p := &probe.Exec{Execer: commands{}}
+		r, err := p.Probe(ctx, probe.Target{Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"hanging", "here"}}}})
+		require.NoError(t, err)
+		require.Equal(t, probe.Response{Result: probe.Failure, Output: `command timed out: "hanging here" timed out after 20ms`}, r)
+	})
+	_, err := new(probe.Exec).Probe(t.Context(), probe.Target{Action: v1.ProbeHandler{Exec: &v1.ExecAction{}}})
 	require.ErrorIs(t, err, runtime.ErrNotSupported)
 }
 

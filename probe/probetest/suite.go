@@ -87,7 +87,7 @@ type suiteCase struct {
 // patience is how long an answer may take that should come at once, and haste
 // the timeout of probes that are meant to run into it.
 const (
-	patience = 10 * time.Second
+	patience = time.Minute
 	haste    = 50 * time.Millisecond
 )
 
