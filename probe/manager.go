@@ -152,6 +152,7 @@ func (m *Manager) Take() []Published {
 	for _, e := range m.dirty {
 		e.dirty = false
 		if !e.removed {
+			e.tracker.said = e.tracker.verdict
 			taken = append(taken, e.published())
 		}
 	}

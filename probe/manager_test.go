@@ -167,6 +167,25 @@ func TestNobodyIsReadyUnasked_135795(t *testing.T) {
 	})
 }
 
+// A status may call an instance ready of which no probe has said so: an agent that
+// started anew took that from the API server. The first verdict is news then, also
+// where it is the one that every instance begins with.
+func TestFailureIsNewsToWhoBelievesInReadiness(t *testing.T) {
+	pod, status := probedPod()
+	pod.Spec.Containers[0].StartupProbe = nil
+	status.ContainerStatuses[0].Ready = false
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, probe.Config{})
+		w.prober.Script("app", answer(probe.Failure))
+		w.Set(runtime.RefOf(pod), probe.PodContainers(pod, status)...)
+		later := *status.DeepCopy()
+		later.ContainerStatuses[0].Ready = true
+		w.Set(runtime.RefOf(pod), probe.PodContainers(pod, &later)...)
+		w.pass(time.Minute)
+		require.Contains(t, w.verdicts(), "readiness=failure")
+	})
+}
+
 func probedPod() (*v1.Pod, *v1.PodStatus) {
 	pod := new(v1.Pod)
 	pod.UID, pod.Namespace, pod.Name = "a", "default", "a"

@@ -103,6 +103,8 @@ type Tracker struct {
 	good     bool // the streak is one of successes
 	hold     bool
 	fresh    bool // no attempt yet, of an instance that was seen to start
+	// believed: its status calls it ready, which is not what was published.
+	believed bool
 }
 
 // NewTracker returns the tracker of a probe. Spread sets its schedule off from
@@ -157,6 +159,9 @@ func (t *Tracker) Look(now time.Time, s State) Step {
 	if s.ContainerID != "" && s.ContainerID != t.id {
 		step = t.adopt(now, s)
 	}
+	if t.kind == readiness && s.Ready && t.said != success {
+		t.believed = true
+	}
 	wait := t.judge(s, &step)
 	if wait == WaitNothing && t.wait != WaitNothing && t.next.Before(now) {
 		t.next = now
@@ -196,7 +201,7 @@ func (t *Tracker) judge(s State, step *Step) Wait {
 // adopt begins anew with another instance.
 func (t *Tracker) adopt(now time.Time, s State) Step {
 	first := t.id == ""
-	t.id, t.streak, t.good, t.hold = s.ContainerID, 0, false, false
+	t.id, t.streak, t.good, t.hold, t.believed = s.ContainerID, 0, false, false, false
 	t.verdict = t.initial()
 	t.said = t.verdict
 	t.plan(now, s.StartedAt)
@@ -257,8 +262,8 @@ func (t *Tracker) Record(now time.Time, a Attempt) Step {
 }
 
 func (t *Tracker) publish(v verdictCode, step Step) Step {
-	step.Published, step.Changed = true, v != t.said
-	t.verdict, t.said = v, v
+	step.Published, step.Changed = true, v != t.said || t.believed
+	t.verdict, t.said, t.believed = v, v, false
 	return step
 }
 

@@ -175,6 +175,9 @@ func (l *SyncLoop) recreate(r *record) {
 // forget drops all that is known of a pod.
 func (l *SyncLoop) forget(r *record) {
 	l.release(r)
+	if r.probed {
+		l.cfg.Probes.Remove(r.UID)
+	}
 	delete(l.pods, r.UID)
 	delete(l.admitting.waiting, r.UID)
 	l.timers.set(r.UID, time.Time{})

@@ -76,9 +76,10 @@ type Config struct {
 	Store Store
 	// Events tells users what happens; nil tells nobody.
 	Events EventRecorder
-	// Probes are published results of probes; nil means that nobody probes,
-	// and a container that runs is ready.
-	Probes <-chan ProbeResult
+	// Probes probes the containers, as a rule a *probe.Manager that the host
+	// runs beside the loop; nil means that nobody does: a container that runs
+	// has started and is ready.
+	Probes Probes
 	// HostIPs are the addresses of the node, primary first.
 	HostIPs []string
 

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
 
@@ -16,7 +17,7 @@ type Explanation struct {
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
 	// Lines are sentences, in the order of the way of a pod: source,
-	// admission, life, work, containers, conditions, last error. They may hold
+	// admission, life, work, containers, conditions, probes, last error. They may hold
 	// what a manifest's author or a process wrote: escape them for a terminal.
 	Lines []string `json:"lines"`
 }
@@ -36,6 +37,11 @@ func (l *SyncLoop) Explain(uid types.UID) (Explanation, bool) {
 	}
 	e.Lines = append(e.Lines, explainWork(v, now))
 	e.Lines = append(e.Lines, explainStatus(v)...)
+	if reporter, ok := l.cfg.Probes.(ProbeReporter); ok {
+		for _, x := range reporter.Explain(uid) {
+			e.Lines = append(e.Lines, explainProbe(x, now))
+		}
+	}
 	if v.LastError != nil {
 		e.Lines = append(e.Lines, "Last error: "+v.LastError.Error())
 	}
@@ -148,6 +154,34 @@ func explainContainer(kind string, c v1.ContainerStatus) string {
 	}
 	if t := c.LastTerminationState.Terminated; t != nil {
 		line += "; before that: " + explainEnd(t)
+	}
+	return line + "."
+}
+
+// explainProbe says what a probe found, and what it waits for.
+func explainProbe(x probe.Explanation, now time.Time) string {
+	line := fmt.Sprintf("Probe %s of %s: %s", x.Probe, x.Container, x.Verdict)
+	switch {
+	case x.Result == "":
+		line += "; it was not made yet"
+	case x.Err != nil:
+		line += fmt.Sprintf("; the last attempt, %s ago, went wrong: %s", ago(x.At, now), probe.Printable(x.Err.Error()))
+	default:
+		line += fmt.Sprintf("; the last attempt, %s ago, was a %s", ago(x.At, now), x.Result)
+		if x.Output != "" {
+			line += ": " + probe.Printable(strings.TrimSpace(x.Output))
+		}
+		if x.Streak > 1 {
+			line += fmt.Sprintf(" (%d in a row)", x.Streak)
+		}
+	}
+	switch {
+	case x.InFlight:
+		line += "; one is being made"
+	case x.Wait != probe.WaitNothing:
+		line += "; it waits " + x.Wait.String()
+	default:
+		line += "; the next in " + max(x.Due.Sub(now), 0).Round(100*time.Millisecond).String()
 	}
 	return line + "."
 }

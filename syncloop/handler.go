@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podmanager"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
 
@@ -83,19 +82,6 @@ func (l *SyncLoop) due(uid types.UID, now time.Time) {
 	}
 }
 
-// HandleProbeResult keeps the result and has the pod synced if that may change
-// something.
-func (l *SyncLoop) HandleProbeResult(_ context.Context, p ProbeResult) {
-	r := l.pods[p.UID]
-	if r == nil || !r.began() || r.probes[p.Kind][p.ContainerID] == p.Verdict {
-		return
-	}
-	r.keepProbe(p)
-	if p.Kind != Liveness || p.Verdict == runtime.VerdictFailure {
-		l.step(r, lifecycle.Poke{})
-	}
-}
-
 // step takes the pod's life one event further and carries out what follows.
 func (l *SyncLoop) step(r *record, e lifecycle.Event) {
 	before := r.life
@@ -103,6 +89,9 @@ func (l *SyncLoop) step(r *record, e lifecycle.Event) {
 	r.life, actions = l.rules.Step(r.life, e, time.Now())
 	if r.life.Stage != before.Stage {
 		l.stageChanged(r, before.Stage)
+	}
+	if r.life.Stage != before.Stage || r.life.TerminationRequested() != before.TerminationRequested() {
+		l.tellProbes(r)
 	}
 	for _, a := range actions {
 		l.act(r, a)

@@ -12,7 +12,8 @@ import (
 
 // HealthCheck is how one part of a running loop does.
 type HealthCheck struct {
-	// Name of the part: loop, relist, source NAME, workers, sink, store.
+	// Name of the part: loop, relist, source NAME, workers, probes,
+	// sink, store.
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
 	// Since is when it last did well, or for a part that waits when that began;
@@ -50,6 +51,9 @@ func (l *SyncLoop) Health() []HealthCheck {
 		}
 	}
 	checks = append(checks, l.workHealth(now))
+	if c, ok := l.probeHealth(now); ok {
+		checks = append(checks, c)
+	}
 	if l.cfg.Sink != nil {
 		checks = append(checks, l.sink.health(now))
 	}

@@ -166,7 +166,9 @@ func (l *SyncLoop) loop(ctx context.Context, updates <-chan podmanager.Update, e
 		RuntimeEvents: events,
 		SyncDue:       l.inbox.wake,
 		Housekeeping:  housekeeping.C,
-		Probes:        l.cfg.Probes,
+	}
+	if l.cfg.Probes != nil {
+		channels.Probes = l.cfg.Probes.Changed()
 	}
 	step := Step
 	if l.cfg.Conductor != nil {

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
@@ -47,7 +48,9 @@ type record struct {
 	observed *runtime.PodStatus
 	// failures are the last failed starts by container.
 	failures map[string]runtime.StartResult
-	probes   map[ProbeKind]map[string]runtime.Verdict
+	// verdicts are those of probes; probed: somebody probes it.
+	verdicts *verdicts
+	probed   bool
 	lastErr  error
 
 	// cancel ends the context of the work in force; workSince is when it
@@ -109,8 +112,8 @@ func (l *SyncLoop) input(r *record) podstatus.Input {
 		Observed:      r.observed,
 		RuntimeName:   l.cfg.RuntimeName,
 		StartFailures: r.failures,
-		Readiness:     l.probing(r, Readiness),
-		Startup:       l.probing(r, Startup),
+		Readiness:     l.probing(r, probe.Readiness),
+		Startup:       l.probing(r, probe.Startup),
 		AgentStarted:  l.started,
 		Verdict:       r.verdict(),
 		HostIPs:       l.cfg.HostIPs,
@@ -127,59 +130,37 @@ func (l *SyncLoop) apiStatus(pod *v1.Pod) *v1.PodStatus {
 	return nil
 }
 
-func (l *SyncLoop) probing(r *record, kind ProbeKind) podstatus.Probing {
-	if l.cfg.Probes == nil {
+// probing is what is known of one kind of probe. The workers follow from the spec
+// alone, so that they are complete before a container's first status; plain init
+// containers have none.
+func (l *SyncLoop) probing(r *record, kind probe.Kind) podstatus.Probing {
+	if l.cfg.Probes == nil || r.pod == nil {
 		return podstatus.Probing{}
 	}
-	return podstatus.Probing{Workers: probed(r.pod, kind), Results: r.probes[kind]}
-}
-
-// keepProbe adds a result, and drops those of containers that are gone. Workers
-// may be reading the maps: they are made anew.
-func (r *record) keepProbe(p ProbeResult) {
-	results := map[string]runtime.Verdict{p.ContainerID: p.Verdict}
-	if r.observed != nil {
-		for i := range r.observed.Containers {
-			id := r.observed.Containers[i].ID
-			if v, ok := r.probes[p.Kind][id]; ok && id != p.ContainerID {
-				results[id] = v
-			}
-		}
-	}
-	probes := map[ProbeKind]map[string]runtime.Verdict{p.Kind: results}
-	for kind, old := range r.probes {
-		if kind != p.Kind {
-			probes[kind] = old
-		}
-	}
-	r.probes = probes
+	return podstatus.Probing{Workers: probed(r.pod, kind), Results: r.verdicts.of(kind)}
 }
 
 // probed names the containers that have a probe of a kind.
-func probed(pod *v1.Pod, kind ProbeKind) map[string]bool {
+func probed(pod *v1.Pod, kind probe.Kind) map[string]bool {
 	var names map[string]bool
-	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range list {
-			if c := &list[i]; probeOf(c, kind) != nil {
-				if names == nil {
-					names = map[string]bool{}
-				}
-				names[c.Name] = true
-			}
+	add := func(c *v1.Container) {
+		if kind == probe.Readiness && c.ReadinessProbe == nil || kind == probe.Startup && c.StartupProbe == nil {
+			return
+		}
+		if names == nil {
+			names = map[string]bool{}
+		}
+		names[c.Name] = true
+	}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; runtime.IsSidecar(c) {
+			add(c)
 		}
 	}
-	return names
-}
-
-func probeOf(c *v1.Container, kind ProbeKind) *v1.Probe {
-	switch kind {
-	case Readiness:
-		return c.ReadinessProbe
-	case Startup:
-		return c.StartupProbe
-	default:
-		return c.LivenessProbe
+	for i := range pod.Spec.Containers {
+		add(&pod.Spec.Containers[i])
 	}
+	return names
 }
 
 // remember is the record of a wanted pod for the store; false if nothing of the

@@ -20,6 +20,7 @@ func (l *SyncLoop) setStatus(r *record, status *v1.PodStatus) {
 	}
 	l.schedule(r)
 	l.say(r)
+	l.tellProbes(r)
 }
 
 // say sends the pod's newest status, and what goes with it, to the store and on

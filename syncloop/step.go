@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podmanager"
-	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Channels are what one [Step] reads from. A nil channel is never ready, so
@@ -23,33 +22,14 @@ type Channels struct {
 	SyncDue <-chan time.Time
 	// Housekeeping says that it is time to clean up.
 	Housekeeping <-chan time.Time
-	// Probes carries published results of probes.
-	Probes <-chan ProbeResult
+	// Probes says that verdicts of probes changed; the handler takes them.
+	Probes <-chan struct{}
 }
 
 // RuntimeEvent says that something of a pod changed in the runtime. It is a
 // hint and says no more than which pod to look at.
 type RuntimeEvent struct {
 	UID types.UID
-}
-
-// ProbeKind is what a probe is for.
-type ProbeKind string
-
-// The kinds of probes.
-const (
-	Liveness  ProbeKind = "liveness"
-	Readiness ProbeKind = "readiness"
-	Startup   ProbeKind = "startup"
-)
-
-// ProbeResult is a published result of a probe of one container instance.
-type ProbeResult struct {
-	UID  types.UID
-	Kind ProbeKind
-	// ContainerID is as the runtime gave it, without type prefix.
-	ContainerID string
-	Verdict     runtime.Verdict
 }
 
 // SyncHandler is what the loop's steps drive. Its methods are called from one
@@ -81,8 +61,8 @@ type SyncHandler interface {
 	HandlePodSyncs(ctx context.Context)
 	// HandlePodCleanups does the housekeeping.
 	HandlePodCleanups(ctx context.Context)
-	// HandleProbeResult takes a published result of a probe.
-	HandleProbeResult(ctx context.Context, r ProbeResult)
+	// HandleProbeResults takes the verdicts of probes that changed.
+	HandleProbeResults(ctx context.Context)
 }
 
 // Step waits for one event on the channels, lets the handler deal with it, and
@@ -117,9 +97,9 @@ func Step(ctx context.Context, ch Channels, h SyncHandler, m *Monitor) bool {
 	case <-ch.Housekeeping:
 		m.begin()
 		h.HandlePodCleanups(ctx)
-	case r := <-ch.Probes:
+	case <-ch.Probes:
 		m.begin()
-		h.HandleProbeResult(ctx, r)
+		h.HandleProbeResults(ctx)
 	}
 	m.end()
 	return true
@@ -150,7 +130,7 @@ type HandlerFuncs struct {
 	RuntimeEvent func(e RuntimeEvent)
 	Syncs        func()
 	Cleanups     func()
-	Probe        func(r ProbeResult)
+	Probes       func()
 }
 
 var _ SyncHandler = HandlerFuncs{}
@@ -211,9 +191,9 @@ func (f HandlerFuncs) HandlePodCleanups(context.Context) {
 	}
 }
 
-// HandleProbeResult calls f.Probe.
-func (f HandlerFuncs) HandleProbeResult(_ context.Context, r ProbeResult) {
-	if f.Probe != nil {
-		f.Probe(r)
+// HandleProbeResults calls f.Probes.
+func (f HandlerFuncs) HandleProbeResults(context.Context) {
+	if f.Probes != nil {
+		f.Probes()
 	}
 }

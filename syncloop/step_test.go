@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podmanager"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
 
@@ -25,12 +24,12 @@ func TestStepCallsTheHandlerOfEachChannel(t *testing.T) {
 		RuntimeEvent: func(e syncloop.RuntimeEvent) { got = append(got, "event "+string(e.UID)) },
 		Syncs:        func() { got = append(got, "syncs") },
 		Cleanups:     func() { got = append(got, "cleanups") },
-		Probe:        func(r syncloop.ProbeResult) { got = append(got, "probe "+string(r.Kind)) },
+		Probes:       func() { got = append(got, "probes") },
 	}
 	config := make(chan podmanager.Update, 1)
 	events := make(chan syncloop.RuntimeEvent, 1)
 	due, clean := make(chan time.Time, 1), make(chan time.Time, 1)
-	probes := make(chan syncloop.ProbeResult, 1)
+	probes := make(chan struct{}, 1)
 	ch := syncloop.Channels{Config: config, RuntimeEvents: events, SyncDue: due, Housekeeping: clean, Probes: probes}
 	step := func(h syncloop.SyncHandler) {
 		require.True(t, syncloop.Step(t.Context(), ch, h, nil))
@@ -49,12 +48,12 @@ func TestStepCallsTheHandlerOfEachChannel(t *testing.T) {
 		step(h)
 		clean <- time.Time{}
 		step(h)
-		probes <- syncloop.ProbeResult{Kind: syncloop.Liveness}
+		probes <- struct{}{}
 		step(h)
 		h = syncloop.HandlerFuncs{}
 	}
 	require.Equal(t, []string{"add s", "add s", "update s", "update s", "remove s", "reconcile s", "unexpected SET", "unexpected ?",
-		"event u", "syncs", "cleanups", "probe liveness"}, got)
+		"event u", "syncs", "cleanups", "probes"}, got)
 }
 
 func TestStepEnds(t *testing.T) {
@@ -97,31 +96,4 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	require.EqualError(t, err, "syncloop: one of Config.PodConfig and Config.Updates is needed\n"+
 		"syncloop: Config.Runtime is nil\n"+
 		"syncloop: Config.Readmit perhaps is neither keep nor recheck")
-}
-
-func TestProbeResults(t *testing.T) {
-	probes := make(chan syncloop.ProbeResult)
-	inBubble(t, func(t *testing.T, w *world) {
-		p := pod("web")
-		p.Spec.Containers[0].ReadinessProbe = &v1.Probe{}
-		p.Spec.Containers[0].LivenessProbe = &v1.Probe{}
-		w.add(p)
-		require.False(t, w.sink.Status(p.UID).ContainerStatuses[0].Ready)
-		id := w.observed(p.UID).Containers[0].ID
-		say := func(kind syncloop.ProbeKind, v runtime.Verdict) {
-			probes <- syncloop.ProbeResult{UID: p.UID, Kind: kind, ContainerID: id, Verdict: v}
-			synctest.Wait()
-		}
-		say(syncloop.Readiness, runtime.VerdictSuccess)
-		require.True(t, w.sink.Status(p.UID).ContainerStatuses[0].Ready)
-		say(syncloop.Liveness, runtime.VerdictSuccess)
-		require.EqualValues(t, 0, w.sink.Status(p.UID).ContainerStatuses[0].RestartCount)
-		say(syncloop.Liveness, runtime.VerdictFailure)
-		sleep(time.Second)
-		require.EqualValues(t, 1, w.sink.Status(p.UID).ContainerStatuses[0].RestartCount)
-		probes <- syncloop.ProbeResult{UID: "nobody"}
-	}, func(c *syncloop.Config) {
-		probes = make(chan syncloop.ProbeResult)
-		c.Probes = probes
-	})
 }

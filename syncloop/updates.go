@@ -35,6 +35,7 @@ func (l *SyncLoop) HandlePodUpdates(ctx context.Context, u podmanager.Update) {
 func (l *SyncLoop) change(ctx context.Context, r *record, pod *v1.Pod, create bool) {
 	marked := pod.DeletionTimestamp != nil && (r.pod == nil || r.pod.DeletionTimestamp == nil)
 	r.pod = pod
+	l.tellProbes(r)
 	switch {
 	case r.began():
 		l.step(r, lifecycle.Update{Pod: pod, Create: create, Static: isStatic(pod)})

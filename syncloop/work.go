@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -21,15 +22,14 @@ func (j *job) sync(ctx context.Context) error {
 		j.warn(ctx, "FailedSync", "error determining status: %v", err)
 		return fmt.Errorf("determine status: %w", err)
 	}
-	status := podstatus.Compute(j.input)
-	j.say(status)
-	if status.Terminal {
+	if j.say(podstatus.Compute).Terminal {
 		j.outcome.Terminal = true
 		return nil
 	}
 	j.loop.reconcileMirror(ctx, j.input.Pod)
 	res, err := j.loop.cfg.Runtime.SyncPod(ctx, runtime.SyncRequest{
-		Pod: j.input.Pod, Status: j.input.Observed, Probes: j.probes, RestartAll: j.input.RestartAll,
+		Pod: j.input.Pod, Status: j.input.Observed, RestartAll: j.input.RestartAll,
+		Probes: runtime.ProbeVerdicts{Liveness: j.verdicts.of(probe.Liveness), Startup: j.verdicts.of(probe.Startup)},
 	})
 	j.outcome.RetryAt = res.RetryAt
 	said := j.recordStarts(res.Containers)
@@ -73,9 +73,7 @@ func (j *job) recordStarts(results []runtime.StartResult) (news bool) {
 // resay says what became known after the last word.
 func (j *job) resay() {
 	j.input.Now = time.Now()
-	if status := podstatus.Compute(j.input); status.Changed {
-		j.say(status)
-	}
+	j.say(podstatus.Compute)
 }
 
 // terminate stops the containers of a pod and sees that nothing of it runs.
@@ -83,7 +81,7 @@ func (j *job) terminate(ctx context.Context) error {
 	if j.input.Pod != nil {
 		// What can't be read now is no reason to let a pod run.
 		if err := j.observe(ctx); err == nil {
-			j.say(podstatus.Compute(j.input))
+			j.say(podstatus.Compute)
 		}
 	}
 	err := j.loop.cfg.Runtime.KillPod(ctx, runtime.KillRequest{
@@ -103,7 +101,7 @@ func (j *job) terminate(ctx context.Context) error {
 		return nil
 	}
 	j.input.Stopped = true
-	j.say(podstatus.Compute(j.input))
+	j.say(podstatus.Compute)
 	return nil
 }
 
@@ -144,10 +142,10 @@ func (j *job) cleanUp(ctx context.Context) error {
 			return fmt.Errorf("determine status: %w", err)
 		}
 		j.input.Stopped = true
-		j.say(podstatus.Compute(j.input))
+		j.say(podstatus.Compute)
 	}
 	j.input.Now = time.Now()
-	j.say(podstatus.Terminate(j.input))
+	j.say(podstatus.Terminate)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
@@ -65,9 +66,10 @@ type job struct {
 	ref    runtime.PodRef
 	work   lifecycle.Work
 	seq    uint64
-	// input holds the pod and what its status is made of.
+	// input holds the pod and what its status is made of, verdicts what its
+	// probes had said when the work began.
 	input    podstatus.Input
-	probes   runtime.ProbeVerdicts
+	verdicts *verdicts
 	grace    time.Duration
 	deadline time.Time
 
@@ -99,7 +101,7 @@ func (l *SyncLoop) startWork(r *record, a lifecycle.Start) {
 	}
 	j := &job{
 		loop: l, record: r, ref: r.PodRef, work: a.Work, seq: a.Seq,
-		probes:   runtime.ProbeVerdicts{Liveness: r.probes[Liveness], Startup: r.probes[Startup]},
+		verdicts: r.verdicts,
 		grace:    r.life.Grace,
 		deadline: r.life.Deadline,
 	}
@@ -156,13 +158,14 @@ func (l *SyncLoop) workDone(r *record, j *job) {
 	l.step(r, j.outcome.Done)
 }
 
-// say makes a computed status known, through the loop, which drops it if the
-// work is not in force any more: nobody says anything of a pod but the newest
-// work on it.
-func (j *job) say(res podstatus.Result) {
-	observed, seq, read := j.input.Observed, j.seq, j.outcome.read
-	status := res.Status
-	j.input.Previous = &status
+// say computes the status and makes it known, through the loop, which drops it if
+// the work is not in force any more: no older work says anything of a pod. Should
+// its probes have spoken meanwhile, the loop computes it anew.
+func (j *job) say(compute func(podstatus.Input) podstatus.Result) podstatus.Result {
+	in, read, res := j.input, j.outcome.read, compute(j.input)
+	if res.Changed {
+		j.input.Previous = &res.Status
+	}
 	if res.Verdict != nil && j.input.Verdict == nil {
 		j.input.Verdict = res.Verdict
 		j.outcome.Verdict = res.Verdict
@@ -170,23 +173,36 @@ func (j *job) say(res podstatus.Result) {
 	l := j.loop
 	l.inbox.post(func() {
 		r := l.pods[j.ref.UID]
-		if r != j.record || r.life.Work == "" || r.life.Seq != seq {
+		if r != j.record || r.life.Work == "" || r.life.Seq != j.seq {
 			return
 		}
-		r.observed, r.read = observed, max(r.read, read)
-		if r.listed.UID == "" && len(observed.Containers) > 0 {
+		r.observed, r.failures, r.read = in.Observed, in.StartFailures, max(r.read, read)
+		if r.listed.UID == "" && len(in.Observed.Containers) > 0 {
 			l.unlisted[r.UID] = true
 		}
-		for _, e := range res.Events {
-			l.event(r.pod, e.Type, e.Reason, e.Message)
+		if r.verdicts != j.verdicts || r.status != in.Previous {
+			in.Previous = r.status
+			in.Readiness, in.Startup = l.probing(r, probe.Readiness), l.probing(r, probe.Startup)
+			again := compute(in)
+			l.tell(r, &again)
+			return
 		}
-		if res.Illegal != nil {
-			l.log.Warn("the runtime says what can't be; the status stays as it was", "pod", r.PodRef.String(), "err", res.Illegal)
-		}
-		if res.Changed || !r.said {
-			l.setStatus(r, &status)
-		}
+		l.tell(r, &res)
 	})
+	return res
+}
+
+// tell makes known what was computed.
+func (l *SyncLoop) tell(r *record, res *podstatus.Result) {
+	for _, e := range res.Events {
+		l.event(r.pod, e.Type, e.Reason, e.Message)
+	}
+	if res.Illegal != nil {
+		l.log.Warn("the runtime says what can't be; the status stays as it was", "pod", r.PodRef.String(), "err", res.Illegal)
+	}
+	if res.Changed || !r.said {
+		l.setStatus(r, &res.Status)
+	}
 }
 
 // observe reads the pod in the runtime.

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/probe"
+	"github.com/kubeparts/kubeparts/probe/probetest"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/syncloop"
@@ -32,6 +34,8 @@ type world struct {
 	updates chan podmanager.Update
 	config  syncloop.Config
 	end     func()
+	// prober answers probes; nil means that nobody probes.
+	prober *probetest.Prober
 }
 
 // newWorld makes a world whose loop has not been started.
@@ -77,6 +81,7 @@ func (w *world) start() {
 	}
 	w.updates = make(chan podmanager.Update)
 	w.config.Updates = w.updates
+	stopProbes := w.startProbes()
 	var err error
 	w.SyncLoop, err = syncloop.New(w.config)
 	require.NoError(w.t, err)
@@ -84,6 +89,24 @@ func (w *world) start() {
 	done := make(chan error, 1)
 	go func() { done <- w.Run(ctx) }()
 	w.end = func() {
+		cancel()
+		require.NoError(w.t, <-done)
+		stopProbes()
+	}
+}
+
+// startProbes starts a manager of probes, as an agent has it beside its loop.
+func (w *world) startProbes() (stop func()) {
+	if w.prober == nil {
+		return func() {}
+	}
+	m, err := probe.NewManager(probe.Config{Prober: w.prober, Events: w.events})
+	require.NoError(w.t, err)
+	w.config.Probes = m
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	return func() {
 		cancel()
 		require.NoError(w.t, <-done)
 	}

@@ -6,6 +6,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/probe"
+	"github.com/kubeparts/kubeparts/probe/probetest"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
@@ -22,14 +24,17 @@ func walkLiveness(ctx context.Context, p *page) error {
 	}
 
 	p.step("The verdict comes in", "syncloop.Step")
-	results := make(chan syncloop.ProbeResult, 1)
-	results <- syncloop.ProbeResult{UID: e.pod.UID, Kind: syncloop.Liveness, ContainerID: "c1", Verdict: runtime.VerdictFailure}
-	handler := syncloop.HandlerFuncs{Probe: func(r syncloop.ProbeResult) {
-		p.in("%s of container %s: %s", r.Kind, r.ContainerID, r.Verdict)
-		e.probes.Liveness = map[string]runtime.Verdict{r.ContainerID: r.Verdict}
+	live := probetest.NewDriver(probe.Liveness, probe.Settings{FailureThreshold: 1})
+	live.See(live.Running("c1"))
+	live.Pass(0, probe.Failure)
+	changed := make(chan struct{}, 1)
+	changed <- struct{}{}
+	handler := syncloop.HandlerFuncs{Probes: func() {
+		p.in("liveness of container %s: %s", live.ContainerID(), live.Verdict())
+		e.probes.Liveness = map[string]runtime.Verdict{live.ContainerID(): live.Verdict()}
 	}}
-	syncloop.Step(ctx, syncloop.Channels{Config: make(chan podmanager.Update), Probes: results}, handler, nil)
-	p.out("HandleProbeResult: look at pod %s", e.pod.UID)
+	syncloop.Step(ctx, syncloop.Channels{Config: make(chan podmanager.Update), Probes: changed}, handler, nil)
+	p.out("HandleProbeResults: look at pod %s", e.pod.UID)
 	p.why("A failed liveness is a reason to sync the pod. A success changes nothing.")
 
 	p.step("What follows", "runtime.Plan")

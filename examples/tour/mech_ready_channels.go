@@ -21,7 +21,7 @@ func walkReadyChannels(ctx context.Context, p *page) error {
 	f.events <- syncloop.RuntimeEvent{UID: "uid-web"}
 	f.due <- noon
 	f.housekeeping <- noon
-	f.probes <- syncloop.ProbeResult{UID: "uid-web", Kind: syncloop.Readiness, ContainerID: "c1"}
+	f.probes <- struct{}{}
 	var calls []string
 	handler := naming(func(call string) {
 		method, _, _ := strings.Cut(call, "(")

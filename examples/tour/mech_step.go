@@ -8,7 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podmanager"
-	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
 
@@ -18,13 +17,13 @@ type five struct {
 	events       chan syncloop.RuntimeEvent
 	due          chan time.Time
 	housekeeping chan time.Time
-	probes       chan syncloop.ProbeResult
+	probes       chan struct{}
 }
 
 func newFive() five {
 	return five{
 		make(chan podmanager.Update, 8), make(chan syncloop.RuntimeEvent, 8),
-		make(chan time.Time, 8), make(chan time.Time, 8), make(chan syncloop.ProbeResult, 8),
+		make(chan time.Time, 8), make(chan time.Time, 8), make(chan struct{}, 8),
 	}
 }
 
@@ -50,9 +49,7 @@ func naming(tell func(call string)) syncloop.HandlerFuncs {
 		RuntimeEvent: func(e syncloop.RuntimeEvent) { tell("HandleRuntimeEvent(" + string(e.UID) + ")") },
 		Syncs:        func() { tell("HandlePodSyncs()") },
 		Cleanups:     func() { tell("HandlePodCleanups()") },
-		Probe: func(r syncloop.ProbeResult) {
-			tell("HandleProbeResult(" + string(r.Kind) + " of " + r.ContainerID + ": " + string(r.Verdict) + ")")
-		},
+		Probes:       func() { tell("HandleProbeResults()") },
 	}
 }
 
@@ -98,10 +95,11 @@ func walkStep(ctx context.Context, p *page) error {
 	f.housekeeping <- noon
 	one()
 
-	p.step("Probes: a verdict was published", "syncloop.Step")
-	p.in("ProbeResult{%s, liveness, failure}", web.UID)
-	f.probes <- syncloop.ProbeResult{UID: web.UID, Kind: syncloop.Liveness, ContainerID: "c1", Verdict: runtime.VerdictFailure}
+	p.step("Probes: verdicts changed", "syncloop.Step")
+	p.in("a signal")
+	f.probes <- struct{}{}
 	one()
+	p.why("The handler takes what changed. A probe that spoke twice meanwhile says its last word.")
 
 	p.step("The monitor", "syncloop.Monitor.Last")
 	_, busy := monitor.Last()

@@ -33,8 +33,9 @@ type Input struct {
 	// Readiness and Startup are what is known of probes.
 	Readiness, Startup Probing
 	// AgentStarted is when this agent started; zero for no such time. A
-	// container that ran 10 seconds before it inherits its readiness from
-	// API, for no probe of this agent can have run on it.
+	// container that ran before inherits its readiness from what was said of
+	// it; one that ran 10 seconds before, of which nothing was said, from that
+	// of the pod in API: no probe of this agent can have run on it.
 	AgentStarted time.Time
 
 	// RestartAll is set while a RestartAllContainers rule is being carried

@@ -9,7 +9,7 @@ import (
 )
 
 // inheritanceMargin is by how much a container must be older than the agent to
-// inherit its readiness from the API.
+// inherit its readiness from that of the pod in the API.
 const inheritanceMargin = 10 * time.Second
 
 // applyProbes sets what the statuses say of probes: started and ready. Ephemeral
@@ -47,31 +47,27 @@ func (b *builder) started(e *entry) bool {
 	return !b.in.Startup.Workers[e.spec.Name]
 }
 
-// ready tells whether a started container serves.
+// ready tells whether a started container serves. What an earlier agent said of
+// this very instance holds until probes say otherwise; where nobody said anything
+// of it the readiness of its pod in the API server counts, as in the kubelet.
 func (b *builder) ready(e *entry) bool {
 	result, known := b.in.Readiness.Results[e.newest.ID]
 	switch {
 	case known && result == runtime.VerdictSuccess:
 		return true
-	case !known && b.predatesAgent(e):
-		return e.spec.ReadinessProbe == nil || b.wasReady(e)
+	case !known && b.predatesAgent(e, 0) && e.sameInstance() && e.old.Ready:
+		return true
+	case !known && b.predatesAgent(e, inheritanceMargin):
+		return e.spec.ReadinessProbe == nil || isTrue(b.api.Conditions, v1.PodReady)
 	default:
 		return !b.in.Readiness.Workers[e.spec.Name]
 	}
 }
 
-// predatesAgent tells whether a container ran before this agent did.
-func (b *builder) predatesAgent(e *entry) bool {
-	return !b.in.AgentStarted.IsZero() &&
-		e.newest.StartedAt.Before(b.in.AgentStarted.Add(-inheritanceMargin))
-}
-
-// wasReady tells whether an earlier agent had the container as ready: by what is
-// remembered of it or, as the kubelet does, by the readiness of the pod in the API
-// server.
-func (b *builder) wasReady(e *entry) bool {
-	remembered := b.in.Previous != nil && e.sameInstance() && e.old.Ready
-	return remembered || isTrue(b.api.Conditions, v1.PodReady)
+// predatesAgent tells whether a container ran before this agent did, by more than
+// the margin.
+func (b *builder) predatesAgent(e *entry, margin time.Duration) bool {
+	return !b.in.AgentStarted.IsZero() && e.newest.StartedAt.Before(b.in.AgentStarted.Add(-margin))
 }
 
 // sameInstance tells whether what was said last is about the newest instance.

@@ -26,6 +26,8 @@ type agent struct {
 	dead, ended chan struct{}
 	err         error
 
+	probing *probing
+
 	mu sync.Mutex
 	// ready tells for each channel of the loop whether something may be in it.
 	ready [channels]bool
@@ -55,7 +57,7 @@ var (
 )
 
 func newAgent(t *turns) *agent {
-	return &agent{turns: t, dead: make(chan struct{}), ended: make(chan struct{}), pick: make(chan channel)}
+	return &agent{turns: t, dead: make(chan struct{}), ended: make(chan struct{}), pick: make(chan channel), probing: newProbing()}
 }
 
 // run runs the loop until it is stopped.
@@ -213,8 +215,8 @@ func (a *agent) take(c channel, ch syncloop.Channels) (one syncloop.Channels, ok
 		}
 	case probes:
 		select {
-		case r := <-ch.Probes:
-			return syncloop.Channels{Probes: filled(r)}, true
+		case <-ch.Probes:
+			return syncloop.Channels{Probes: filled(struct{}{})}, true
 		default:
 			return one, false
 		}
@@ -260,6 +262,7 @@ func (a *agent) found() bool {
 
 // readyChannels are the channels that something may be in.
 func (a *agent) readyChannels() (ready []channel) {
+	a.set(probes, a.probing.waiting())
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for c := range channels {

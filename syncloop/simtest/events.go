@@ -177,27 +177,6 @@ func (w *world) deleteMirror() {
 	}
 }
 
-func (w *world) probe(source, name string, kind syncloop.ProbeKind, v runtime.Verdict) {
-	p := w.target(source, name)
-	if p == nil || w.agent == nil || len(w.probeResult) > 0 {
-		return
-	}
-	c := p.instances["c0"]
-	if c == nil || !c.running {
-		return
-	}
-	if kind == syncloop.Readiness && p.pod.Spec.Containers[0].ReadinessProbe == nil {
-		return
-	}
-	if kind == syncloop.Liveness {
-		p.probed[c.id] = p.probed[c.id] || v == runtime.VerdictFailure
-	} else {
-		p.unready[c.id] = p.unready[c.id] || v != runtime.VerdictSuccess
-	}
-	w.probeResult <- syncloop.ProbeResult{UID: p.UID, Kind: kind, ContainerID: c.id, Verdict: v}
-	w.agent.set(probes, true)
-}
-
 // stall lets time pass in which the agent does nothing at all.
 func (w *world) stall(d time.Duration) {
 	if w.agent != nil && w.agent.stopping {

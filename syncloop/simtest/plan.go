@@ -9,8 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/podmanager"
-	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/syncloop"
+	"github.com/kubeparts/kubeparts/probe"
 )
 
 // plan is what is to happen to a node. It is drawn from the seed before anything
@@ -219,7 +218,7 @@ func (p *planner) fault() {
 	case n < 75:
 		p.event(true, "the node runs short", func(w *world) { w.evict() })
 	case n < 82:
-		kind, v := one(p.draw, syncloop.Readiness, syncloop.Readiness, syncloop.Liveness), one(p.draw, runtime.VerdictSuccess, runtime.VerdictFailure)
+		kind, v := one(p.draw, probe.Readiness, probe.Readiness, probe.Liveness), one(p.draw, probe.Success, probe.Failure)
 		p.event(true, fmt.Sprintf("%s of %s: %s", kind, name, v), func(w *world) { w.probe(source, name, kind, v) })
 	case n < 85:
 		p.event(true, fmt.Sprintf("the agent gets no time for %s", d), func(w *world) { w.stall(d) })

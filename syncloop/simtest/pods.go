@@ -104,12 +104,12 @@ func identify(pod *v1.Pod, source string, n int) {
 }
 
 func newContainer(d draw, name string) v1.Container {
-	c := v1.Container{Name: name, Image: "image:0", Env: []v1.EnvVar{{Name: "TOKEN", Value: secret}}}
+	c := v1.Container{Name: name, Image: "image:0", LivenessProbe: once(), Env: []v1.EnvVar{{Name: "TOKEN", Value: secret}}}
 	if d.chance(60) {
 		c.Resources.Requests = v1.ResourceList{v1.ResourceCPU: *resource.NewMilliQuantity(int64(100*(1+d.IntN(15))), resource.DecimalSI)}
 	}
 	if d.chance(20) {
-		c.ReadinessProbe = &v1.Probe{}
+		c.ReadinessProbe = once()
 	}
 	s := stops(d)
 	switch d.IntN(10) {

@@ -37,9 +37,8 @@ type world struct {
 	sources []*source
 	made    int // mirrors
 
-	node        *v1.Node
-	ledger      *admission.Ledger
-	probeResult chan syncloop.ProbeResult
+	node   *v1.Node
+	ledger *admission.Ledger
 
 	// watches: the agent has hints. notify takes them while it watches.
 	watches bool
@@ -126,7 +125,6 @@ func (w *world) start() {
 		panic(err) // the sources are our own
 	}
 	w.ledger = admission.NewLedger()
-	w.probeResult = make(chan syncloop.ProbeResult, 1)
 	cfg := syncloop.Config{
 		PodConfig: pods, Runtime: w.newBorder(a), RuntimeName: "sim",
 		Mirrors: mirrors{w, a},
@@ -135,7 +133,7 @@ func (w *world) start() {
 			Checks: append([]admission.Check{{Name: "Mind", Handler: admission.AdmitFunc(w.judge)}}, w.cfg.Checks...),
 		},
 		Sink: sinking{w, a}, Store: storing{w, a}, Events: recorder{w}, Logger: slog.New(logs{w}),
-		Probes: w.probeResult, HostIPs: []string{"192.0.2.1"}, Conductor: a,
+		Probes: a.probing, HostIPs: []string{"192.0.2.1"}, Conductor: a,
 		ResyncInterval: w.plan.pace.resync, HousekeepingInterval: w.plan.pace.housekeeping,
 		RelistInterval: w.plan.pace.relist, MaxWorkers: w.plan.maxWorkers, SinkWriters: 1 + int(w.plan.seed%4),
 	}

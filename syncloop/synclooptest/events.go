@@ -25,8 +25,11 @@ var _ syncloop.EventRecorder = (*Events)(nil)
 // Eventf implements [syncloop.EventRecorder].
 func (e *Events) Eventf(object apiruntime.Object, eventtype, reason, messageFmt string, args ...any) {
 	name := fmt.Sprintf("%T", object)
-	if pod, ok := object.(*v1.Pod); ok {
-		name = pod.Name
+	switch o := object.(type) {
+	case *v1.Pod:
+		name = o.Name
+	case *v1.ObjectReference:
+		name = o.Name
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
