@@ -166,20 +166,21 @@ func TestDifferencesAreTheRulesOfTheReplays(t *testing.T) {
 }
 
 func TestNodeAgentPageListsItsFlags(t *testing.T) {
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, "examples/nodeagent/flags.go", nil, 0)
-	require.NoError(t, err)
 	var flags []string
-	ast.Inspect(file, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok || len(call.Args) < 3 {
+	for _, path := range []string{"examples/nodeagent/flags.go", "eviction/flags.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) < 3 {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && strings.HasSuffix(f.Sel.Name, "Var") {
+				flags = append(flags, literal(call.Args[1]))
+			}
 			return true
-		}
-		if f, ok := call.Fun.(*ast.SelectorExpr); ok && strings.HasSuffix(f.Sel.Name, "Var") {
-			flags = append(flags, literal(call.Args[1]))
-		}
-		return true
-	})
+		})
+	}
 	var documented []string
 	for _, m := range regexp.MustCompile("(?m)^\\| `--?([a-z-]+)").FindAllStringSubmatch(readDocument(t, "docs/nodeagent.md"), -1) {
 		documented = append(documented, m[1])

@@ -47,28 +47,13 @@ func (h *AdmitHandler) Admit(_ context.Context, req admission.Request) (admissio
 	return admission.Rejected(Reason, fmt.Sprintf("The node had condition: %v. ", conditions)), nil
 }
 
+// Class is PodAlone: the handler knows the conditions by itself.
+func (h *AdmitHandler) Class() admission.Class { return admission.PodAlone }
+
 // endures tells whether a pod may come in although memory is short.
 func endures(pod *v1.Pod) bool {
-	if admission.QOS(pod) != v1.PodQOSBestEffort {
-		return true
-	}
-	return slices.ContainsFunc(pod.Spec.Tolerations, toleratesMemoryPressure)
+	return admission.QOS(pod) != v1.PodQOSBestEffort || admission.Tolerates(pod, &memoryPressureTaint)
 }
 
-// toleratesMemoryPressure compares with the taint memory-pressure:NoSchedule,
-// which has no value.
-func toleratesMemoryPressure(t v1.Toleration) bool {
-	if t.Effect != "" && t.Effect != v1.TaintEffectNoSchedule {
-		return false
-	}
-	if t.Key != "" && t.Key != v1.TaintNodeMemoryPressure {
-		return false
-	}
-	switch t.Operator {
-	case v1.TolerationOpExists:
-		return true
-	case v1.TolerationOpEqual, "":
-		return t.Value == ""
-	}
-	return false
-}
+// memoryPressureTaint is what a node gets that is short of memory.
+var memoryPressureTaint = v1.Taint{Key: v1.TaintNodeMemoryPressure, Effect: v1.TaintEffectNoSchedule}

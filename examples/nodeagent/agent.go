@@ -66,7 +66,7 @@ func runAgent(o options) error {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	a.ask = &control{node: a.node, loop: house.loop, runtime: house.runtime, events: a.events}
+	a.ask = &control{node: a.node, loop: house.loop, runtime: house.runtime, evictor: house.evictor, events: a.events}
 	asked, err := serveControl(ctx, o.root, a.ask)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan
 				return a.stop(ctx, signals, syncloop.ShutdownOptions{Remove: true})
 			}
 		case <-draw.C:
-			a.screen.draw(a.pods(), a.events.last(screenEvents, ""))
+			a.draw()
 		case err := <-ended:
 			a.final = a.pods()
 			return fmt.Errorf("the agent ended by itself: %w", err)
@@ -191,10 +191,19 @@ func (a *agent) print() error {
 		a.final = a.pods()
 	}
 	if a.output == "json" {
-		return writeJSON(a.stdout, a.node, a.final)
+		return writeJSON(a.stdout, a.house.evictor.nodeNow(), a.final)
 	}
 	a.screen.clear()
-	return writeTable(a.stdout, a.final, time.Now())
+	now := time.Now()
+	return errors.Join(writeTable(a.stdout, a.final, now), writePressure(a.stdout, a.house.evictor.nodeNow(), now))
+}
+
+// draw shows how things stand.
+func (a *agent) draw() {
+	if a.screen == nil {
+		return
+	}
+	a.screen.draw(a.house.evictor.nodeNow(), a.pods(), a.events.last(screenEvents, ""))
 }
 
 func (a *agent) sayStopping() {
@@ -214,7 +223,5 @@ func (a *agent) sayStopping() {
 // say writes a line about the agent itself.
 func (a *agent) say(format string, args ...any) {
 	a.events.add(v1.EventTypeNormal, "agent", "Agent", fmt.Sprintf(format, args...))
-	if a.screen != nil {
-		a.screen.draw(a.pods(), a.events.last(screenEvents, ""))
-	}
+	a.draw()
 }

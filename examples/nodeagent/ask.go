@@ -161,6 +161,10 @@ func askStatus(ctx context.Context, c *client, args []string) error {
 		return err
 	}
 	fmt.Fprintln(c.stdout)
+	if err := writeConditions(c.stdout, got.Node, time.Now()); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.stdout)
 	return writeHealth(c.stdout, got.Health, time.Now())
 }
 

@@ -28,6 +28,7 @@ type control struct {
 	node    *v1.Node
 	loop    *syncloop.SyncLoop
 	runtime *podruntime.Runtime
+	evictor *evictor
 	events  *eventLog
 }
 
@@ -67,7 +68,8 @@ type answer struct {
 }
 
 func (c *control) status(w http.ResponseWriter, _ *http.Request) {
-	writeJSONAnswer(w, answer{Node: c.node, Pods: podsOf(c.loop), Health: c.loop.Health()})
+	health := append(c.loop.Health(), c.evictor.health(time.Now()))
+	writeJSONAnswer(w, answer{Node: c.evictor.nodeNow(), Pods: podsOf(c.loop), Health: health})
 }
 
 func (c *control) explain(w http.ResponseWriter, r *http.Request) {

@@ -104,7 +104,11 @@ func objectName(object apiruntime.Object) string {
 	case *v1.Node:
 		return "node/" + o.Name
 	case *v1.ObjectReference:
-		name := strings.ToLower(o.Kind) + "/" + o.Namespace + "/" + o.Name
+		name := strings.ToLower(o.Kind) + "/"
+		if o.Namespace != "" {
+			name += o.Namespace + "/"
+		}
+		name += o.Name
 		if _, container, ok := strings.Cut(o.FieldPath, "{"); ok {
 			name += "/" + strings.TrimSuffix(container, "}")
 		}

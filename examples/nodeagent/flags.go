@@ -9,9 +9,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubeparts/kubeparts/eviction"
 )
 
 // options are the flags of the agent.
@@ -26,10 +29,14 @@ type options struct {
 	untilSettled  bool
 	settleTimeout time.Duration
 	stopOnTerm    bool
+
+	eviction       eviction.Settings
+	staticPodsStay bool
+	around         surroundings // not a flag
 }
 
-func parseFlags(args []string, stderr io.Writer) (options, error) {
-	o := options{capacity: defaultCapacity()}
+func parseFlags(args []string, around surroundings, stderr io.Writer) (options, error) {
+	o := options{capacity: defaultCapacity(), around: around}
 	fs := flag.NewFlagSet("nodeagent", flag.ContinueOnError)
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.manifests, "manifests", "", "`folder or file` with pod manifests; without it and --manifest-url the samples run")
@@ -42,6 +49,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	fs.BoolVar(&o.untilSettled, "until-settled", false, "stop all pods, clean up and end once every pod is ready, finished, rejected or hopeless")
 	fs.DurationVar(&o.settleTimeout, "settle-timeout", 30*time.Second, "how long a pod may be not ready, or a source silent, before --until-settled gives up on it")
 	fs.BoolVar(&o.stopOnTerm, "stop-pods-on-term", false, "stop the pods on SIGTERM too, instead of leaving them to the next agent")
+	o.eviction.AddFlags(fs)
+	fs.BoolVar(&o.staticPodsStay, "static-pods-stay", false, "never evict a static pod, nor keep one out, as the kubelet; all pods of this agent are static")
 	fs.Usage = func() {
 		fmt.Fprintln(stderr, "usage: nodeagent [flags]    run pods as local processes")
 		for _, name := range []string{"status", "explain", "events", "logs", "exec", "dump"} {
@@ -78,6 +87,12 @@ func (o *options) check(rest []string) error {
 	}
 	if o.settleTimeout <= 0 {
 		return fmt.Errorf("--settle-timeout %s: must be more than zero", o.settleTimeout)
+	}
+	if _, err := o.eviction.Policy(); err != nil {
+		return err
+	}
+	if slices.Contains(o.eviction.EnforceNodeAllocatable, "pods") {
+		return errors.New("--enforce-node-allocatable pods: nothing bounds what processes together may use")
 	}
 	root, err := rootFolder(o.root)
 	o.root = root

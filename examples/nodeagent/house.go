@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -21,13 +22,15 @@ import (
 // house is the parts of kubeparts, wired together:
 //
 //	sources ─▶ PodConfig ─▶ SyncLoop ─▶ podruntime ─▶ process
-//	                            └─▶ admission.Chain
+//	                            ├─▶ admission.Chain ◀─┐ keeps pods out
+//	                            └◀─ Kill ── eviction.Manager ◀─ nodestats
 type house struct {
 	root    string
 	backend *process.Backend
 	pods    *podmanager.PodConfig
 	runtime *podruntime.Runtime
 	loop    *syncloop.SyncLoop
+	evictor *evictor
 	done    chan struct{} // closed when run has returned
 }
 
@@ -71,21 +74,25 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 	if err != nil {
 		return err
 	}
+	h.evictor = newEvictor(o, node, events)
 	h.loop, err = syncloop.New(syncloop.Config{
 		PodConfig:   h.pods,
 		Runtime:     h.runtime,
 		RuntimeName: process.Name,
-		Admission:   newChain(node),
+		Admission:   newChain(node, h.evictor),
 		Events:      events,
 		HostIPs:     []string{o.nodeIP},
 		Hooks:       admissionEvents(events),
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return h.evictor.wire(o, h)
 }
 
 // newChain judges pods for a node whose pods share its network and are plain
 // processes.
-func newChain(node *v1.Node) *admission.Chain {
+func newChain(node *v1.Node, evictor *evictor) *admission.Chain {
 	self := process.Self()
 	return &admission.Chain{
 		Ledger:    admission.NewLedger(),
@@ -98,7 +105,7 @@ func newChain(node *v1.Node) *admission.Chain {
 				}
 				return admission.Admitted(), nil
 			})},
-		}, admission.KubeletChecks(admission.Kubelet{})...),
+		}, admission.KubeletChecks(admission.Kubelet{Eviction: evictor.handler()})...),
 	}
 }
 
@@ -127,9 +134,14 @@ func sourcesOf(o options) (map[string]podmanager.PodSource, error) {
 	return sources, nil
 }
 
-// run runs the sources and the loop until the context ends.
+// run runs the sources, the loop and eviction until the context ends.
 func (h *house) run(ctx context.Context) error {
 	defer close(h.done)
+	ctx, cancel := context.WithCancel(ctx)
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	defer cancel()
+	parts.Go(func() { h.evictor.run(ctx) })
 	return h.loop.Run(ctx)
 }
 

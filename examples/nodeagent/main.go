@@ -23,9 +23,9 @@ const (
 	exitUsage = 2
 )
 
-func main() { os.Exit(run(os.Args[1:])) }
+func main() { os.Exit(run(os.Args[1:], surroundings{})) }
 
-func run(args []string) int {
+func run(args []string, around surroundings) int {
 	if len(args) > 0 {
 		if args[0] == "serve" {
 			return serve(args[1:], os.Stderr)
@@ -34,7 +34,7 @@ func run(args []string) int {
 			return ask(args[0], args[1:])
 		}
 	}
-	opts, err := parseFlags(args, os.Stderr)
+	opts, err := parseFlags(args, around, os.Stderr)
 	if err != nil {
 		return usage(err)
 	}

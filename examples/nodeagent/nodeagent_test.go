@@ -28,7 +28,7 @@ const beAgent = "NODEAGENT_TEST_IS_AGENT"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(beAgent) != "" {
-		os.Exit(run(os.Args[1:]))
+		os.Exit(run(os.Args[1:], fakeSurroundings()))
 	}
 	os.Exit(m.Run())
 }
@@ -71,10 +71,13 @@ func start(t *testing.T, args ...string) *running {
 	r.cmd.Env = append(os.Environ(), beAgent+"=1")
 	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
 	require.NoError(t, r.cmd.Start())
-	go func() { r.ended <- r.cmd.Wait() }()
+	go func() { r.ended <- r.cmd.Wait(); close(r.ended) }()
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("the agent said:\n%s", r.stderr.String())
+			r.cmd.Process.Signal(os.Interrupt)
+			r.cmd.Process.Signal(os.Interrupt)
+			<-r.ended
 		}
 	})
 	return r
@@ -164,7 +167,8 @@ func newYard(t *testing.T) yard {
 
 func (y yard) start(args ...string) *running {
 	y.t.Helper()
-	return start(y.t, append([]string{"--manifests", y.manifests, "--root", y.root}, args...)...)
+	// What the machine is short of is no matter of these tests.
+	return start(y.t, append([]string{"--manifests", y.manifests, "--root", y.root, "--eviction-hard", ""}, args...)...)
 }
 
 // leftovers are the processes that still have to do with this yard.
@@ -236,7 +240,7 @@ func alive(t *testing.T, pid int) {
 
 func TestSamplesSettle(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
-	r := start(t, "--root", root, "--until-settled", "-o", "json")
+	r := start(t, "--root", root, "--eviction-hard", "", "--until-settled", "-o", "json")
 	require.Equal(t, exitOK, r.wait(), r.stderr.String())
 	pods := r.list()
 	for name, phase := range map[string]v1.PodPhase{
@@ -404,13 +408,13 @@ func TestURLThatGoesAwayAndComesBack(t *testing.T) {
 	}))
 	defer server.Close()
 
-	agent := start(t, "--manifest-url", server.URL, "--root", y.root)
+	agent := start(t, "--manifest-url", server.URL, "--root", y.root, "--eviction-hard", "")
 	far := y.up("far", 0)
 	up.Store(false)
 	agent.signal(syscall.SIGKILL)
 	agent.wait()
 
-	next := start(t, "--manifest-url", server.URL, "--root", y.root)
+	next := start(t, "--manifest-url", server.URL, "--root", y.root, "--eviction-hard", "")
 	next.says("source/http", "SourceFailed", "502")
 	alive(t, far)
 	up.Store(true)
@@ -489,7 +493,8 @@ func TestSilentSourceIsGivenUp(t *testing.T) {
 func TestUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"--no-such-flag"}, {"-o", "yaml"}, {"--capacity", "cpu"}, {"--capacity", "cpu=-1"}, {"--node-ip", "home"},
-		{"--node-name", "No_Name"}, {"--settle-timeout", "0s"}, {"--manifest-url", "home"}, {"--manifest-url", "ftp://host/"}, {"pods"}, {"serve"},
+		{"--node-name", "No_Name"}, {"--settle-timeout", "0s"}, {"--manifest-url", "home"}, {"--manifest-url", "ftp://host/"},
+		{"--eviction-hard", "memory.available<0"}, {"--eviction-soft", "memory.available<1Gi"}, {"--enforce-node-allocatable", "pods"}, {"pods"}, {"serve"},
 	} {
 		r := start(t, args...)
 		require.Equal(t, exitUsage, r.wait(), args)

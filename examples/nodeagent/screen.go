@@ -38,13 +38,16 @@ const (
 	screenEvents = 8
 )
 
-// draw shows the pods and the newest events in place of what was there.
-func (s *screen) draw(pods []*v1.Pod, events []event) {
+// draw shows the pods, what the node is short of, and the newest events in place
+// of what was there.
+func (s *screen) draw(node *v1.Node, pods []*v1.Pod, events []event) {
 	if s == nil {
 		return
 	}
 	var b bytes.Buffer
-	_ = writeTable(&b, pods, time.Now())
+	now := time.Now()
+	_ = writeTable(&b, pods, now)
+	_ = writePressure(&b, node, now)
 	b.WriteByte('\n')
 	for _, e := range events {
 		fmt.Fprintln(&b, e)

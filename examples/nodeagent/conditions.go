@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/syncloop"
+)
+
+// writeConditions prints the conditions of the node.
+func writeConditions(w io.Writer, node *v1.Node, now time.Time) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(tw, "NODE CONDITION\tSTATUS\tSINCE\tREASON\tMESSAGE")
+	for _, c := range node.Status.Conditions {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", c.Type, c.Status,
+			duration.HumanDuration(max(now.Sub(c.LastTransitionTime.Time), 0)), c.Reason, c.Message)
+	}
+	return tw.Flush()
+}
+
+// writePressure prints the conditions of a node that is short of something, and
+// nothing of one that is not.
+func writePressure(w io.Writer, node *v1.Node, now time.Time) error {
+	for _, c := range node.Status.Conditions {
+		if c.Status == v1.ConditionTrue {
+			fmt.Fprintln(w)
+			return writeConditions(w, node, now)
+		}
+	}
+	return nil
+}
+
+// roundLimit is how long a round may take: a stop that takes longer than the
+// kubelet waits for one is stuck.
+const roundLimit = time.Minute
+
+// health tells how eviction does.
+func (e *evictor) health(now time.Time) syncloop.HealthCheck {
+	c := syncloop.HealthCheck{Name: "eviction", OK: true, Detail: "not supported here"}
+	if e.manager == nil {
+		return c
+	}
+	h := e.manager.Health()
+	c.Since, c.Detail = h.LastRound, "no round yet"
+	if !h.LastRound.IsZero() {
+		c.Detail = "the node is not short of anything"
+	}
+	if len(h.Conditions) > 0 {
+		c.Detail = fmt.Sprintf("the node has %v", h.Conditions)
+	}
+	if h.Stuck != nil {
+		c.OK, c.Detail = false, fmt.Sprintf("the node is low on resource: %v, and none of its %d pods may be evicted", h.Stuck.Resource, h.Stuck.Pods)
+	}
+	if !h.RoundSince.IsZero() && now.Sub(h.RoundSince) > roundLimit {
+		c.OK, c.Detail = false, "a round has not ended since "+duration.HumanDuration(now.Sub(h.RoundSince))
+	}
+	c.LastError = firstProblem(h)
+	c.OK = c.OK && c.LastError == ""
+	return c
+}
+
+// firstProblem is the worst that a manager met with in its last round.
+func firstProblem(h eviction.Health) string {
+	switch {
+	case h.Err != nil:
+		return fmt.Sprintf("%v, %d rounds in a row", h.Err, h.Failures)
+	case h.KillErr != nil:
+		return h.KillErr.Error()
+	case len(h.Problems) > 0:
+		return fmt.Sprintf("%s: %s", h.Problems[0].Signal, h.Problems[0].Text)
+	}
+	return ""
+}
