@@ -31,7 +31,9 @@ type PlanInput struct {
 //	else:     Kill, then Reset
 //	          CreateSandbox, numbered Attempt
 //	          Remove, RemoveSandboxes
-//	          Ephemeral, then Init, then Containers: each one that doesn't wait
+//	          Ephemeral, then Init: each one that doesn't wait
+//	          Resize, one after another up to the first that fails
+//	          Containers: each one that doesn't wait
 //
 // With KillPod and without CreateSandbox nothing is started. Whoever carries the
 // actions out takes a new status afterwards and plans again.
@@ -61,6 +63,10 @@ type Actions struct {
 	// Kill lists running containers that must end, sorted by ID. Those that
 	// are to run again are in Init or Containers too.
 	Kill []Kill
+
+	// Resize asks for running containers to be given what the spec says they
+	// may have: memory first, then cpu, less before more.
+	Resize []Resize
 
 	// Reset lists the instances that a RestartAllContainers rule wants gone,
 	// in the order to go by: the one that triggered it is last, so that a

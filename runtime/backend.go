@@ -194,4 +194,7 @@ type Container struct {
 	LogPath     string
 	Labels      map[string]string
 	Annotations map[string]string
+	// Resources are the cpu and memory that it has now, where the backend
+	// knows; nil otherwise.
+	Resources *v1.ResourceRequirements
 }

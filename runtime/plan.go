@@ -13,7 +13,7 @@ import (
 // kill and remove, and whether its sandbox must be replaced. It is the kubelet's
 // computePodActions with what the kubelet decides on the way of carrying it out:
 // back-off, restart counts, grace, what to remove. It is pure: equal input,
-// equal actions. In-place resize is not part of it.
+// equal actions.
 func Plan(in PlanInput) Actions {
 	if in.Pod == nil {
 		return Actions{Backoff: in.Backoff}
@@ -121,6 +121,10 @@ func (p *planner) regular(c *v1.Container) bool {
 		reason, message = KillLivenessProbe, "failed liveness probe"
 	case p.Probes.Startup[instance.ID] == VerdictFailure:
 		reason, message = KillStartupProbe, "failed startup probe"
+	case p.restartsForResize(c, instance):
+		p.startRegular(c)
+		p.kill(c, instance, KillOther, fmt.Sprintf(messageResize, c.Name))
+		return false
 	default:
 		return true
 	}
@@ -132,6 +136,9 @@ func (p *planner) regular(c *v1.Container) bool {
 	p.kill(c, instance, reason, message)
 	return false
 }
+
+// messageResize tells why a container is restarted whose policy says so.
+const messageResize = "Container %s resize requires restart"
 
 func (p *planner) startRegular(c *v1.Container) {
 	p.actions.Containers = append(p.actions.Containers, p.Backoff.Start(p.Pod, c, p.Status, p.Now))
@@ -164,6 +171,7 @@ func (p *planner) finish() {
 	a := &p.actions
 	if !a.KillPod && !p.RestartAll {
 		p.killStrays()
+		p.resizes()
 	}
 	slices.SortFunc(a.Kill, func(x, y Kill) int { return cmp.Compare(x.ID, y.ID) })
 	if a.KillPod && (a.CreateSandbox || p.Status.Running() || readySandboxes(p.Status) > 0) {

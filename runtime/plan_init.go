@@ -101,6 +101,8 @@ func (s *initScan) runningSidecar(i int, instance *ContainerStatus) {
 		s.restart(i, instance, KillOther, fmt.Sprintf("Init container %s definition changed", c.Name))
 	case c.LivenessProbe != nil && s.Probes.Liveness[instance.ID] == VerdictFailure:
 		s.restart(i, instance, KillLivenessProbe, fmt.Sprintf("Init container %s failed liveness probe", c.Name))
+	case s.restartsForResize(c, instance):
+		s.restart(i, instance, KillOther, fmt.Sprintf(messageResize, c.Name))
 	}
 }
 

@@ -98,6 +98,10 @@ type ContainerStatus struct {
 	// known, and taken for unchanged.
 	Hash uint64
 
+	// Resources are the cpu and memory that it has, in requests and limits. nil
+	// is not known, and taken for what the spec says.
+	Resources *v1.ResourceRequirements
+
 	Image    string // as the spec named it
 	ImageRef string // digest or ID of what really runs, where known
 }

@@ -31,7 +31,7 @@ var ErrNotSupported = errors.New("not supported")
 // stops in the order of [StopOrder].
 //
 // What a Runtime may do besides is found by type assertion: [Watcher],
-// [Execer], [LogReader], [StatsProvider], [ImagePuller], [Cleaner].
+// [Execer], [LogReader], [StatsProvider], [ImagePuller], [Cleaner], [Resizer].
 type Runtime interface {
 	// SyncPod makes one pass that brings the pod's containers nearer to its
 	// spec, and says what it did and when it wants to be called again. It is

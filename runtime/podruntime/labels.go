@@ -32,6 +32,9 @@ const (
 	HashAnnotation = "io.kubernetes.container.hash"
 	// RestartCountAnnotation holds how often the container was started before.
 	RestartCountAnnotation = "io.kubernetes.container.restartCount"
+	// ResourcesAnnotation holds the cpu and memory that the container was
+	// started with, as JSON; empty for none.
+	ResourcesAnnotation = "kubeparts.io/container.resources"
 
 	messagePathAnnotation   = "io.kubernetes.container.terminationMessagePath"
 	messagePolicyAnnotation = "io.kubernetes.container.terminationMessagePolicy"
@@ -71,6 +74,10 @@ func containerAnnotations(pod *v1.Pod, c *v1.Container, restarts int32) map[stri
 		RestartCountAnnotation:  strconv.FormatInt(int64(restarts), 10),
 		messagePathAnnotation:   c.TerminationMessagePath,
 		messagePolicyAnnotation: string(c.TerminationMessagePolicy),
+		ResourcesAnnotation:     "",
+	}
+	if r := runtime.Resizable(c.Resources); len(r.Requests)+len(r.Limits) > 0 {
+		setJSON(a, ResourcesAnnotation, r)
 	}
 	if c.Lifecycle != nil && c.Lifecycle.PreStop != nil {
 		setJSON(a, preStopAnnotation, c.Lifecycle.PreStop)
@@ -139,6 +146,20 @@ func hashOf(c *runtime.Container) uint64 {
 		return 0
 	}
 	return n
+}
+
+// resourcesOf are the resources that a container was annotated with; nil if they
+// are not known.
+func resourcesOf(c *runtime.Container) *v1.ResourceRequirements {
+	text, ok := c.Annotations[ResourcesAnnotation]
+	if !ok {
+		return nil
+	}
+	r := &v1.ResourceRequirements{}
+	if text != "" && json.Unmarshal([]byte(text), r) != nil {
+		return nil
+	}
+	return r
 }
 
 // refOf names the pod of a container by its labels.

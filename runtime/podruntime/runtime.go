@@ -14,7 +14,7 @@ import (
 
 // Runtime runs pods over a [runtime.Backend]. It is a [runtime.Runtime], and
 // also a [runtime.Watcher], [runtime.Execer], [runtime.LogReader],
-// [runtime.StatsProvider] and [runtime.Cleaner]; what of these needs a power
+// [runtime.StatsProvider], [runtime.Resizer] and [runtime.Cleaner]; what of these needs a power
 // that the backend lacks gives [runtime.ErrNotSupported]. Make one with [New].
 type Runtime struct {
 	cfg    Config
@@ -32,6 +32,7 @@ var (
 	_ runtime.LogReader     = (*Runtime)(nil)
 	_ runtime.StatsProvider = (*Runtime)(nil)
 	_ runtime.Cleaner       = (*Runtime)(nil)
+	_ runtime.Resizer       = (*Runtime)(nil)
 )
 
 // New makes a Runtime. It starts nothing and touches neither backend nor disk;

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -29,6 +30,9 @@ type podState struct {
 	kill *podKill
 	// holds are the starts that failed a moment ago, by container name.
 	holds map[string]hold
+	// resized are the resources that running containers were given since they
+	// were started, by ID.
+	resized map[string]v1.ResourceRequirements
 	// told paces events that repeat.
 	told map[repeated]pace
 }
@@ -123,4 +127,5 @@ func (s *podState) drop(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.stops, id)
+	delete(s.resized, id)
 }

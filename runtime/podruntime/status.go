@@ -53,6 +53,7 @@ func (r *Runtime) podStatus(ctx context.Context, uid types.UID) (*runtime.PodSta
 				return nil, err
 			}
 			c = containerStatus(&full)
+			c.Resources = r.resourcesNow(&full)
 			if c.State == runtime.StateExited {
 				c.Message = r.layout.exitMessage(&full)
 			}

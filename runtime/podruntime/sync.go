@@ -27,6 +27,9 @@ import (
 //     in the result with the kubelet's Reason and message, and does not hold
 //     up the others. RetryAt is the earliest end of a wait; a start that failed
 //     is not repeated for 10 seconds.
+//   - Running containers are given the resources that the spec says, or are
+//     restarted where their resize policy wants it. One that can't be is a
+//     [runtime.ResizeError], and does not hold up the start of others.
 //
 // Volumes are made before the first container; one that can't be made keeps
 // the whole pod from starting, and is the error of the pass. A postStart hook
@@ -130,7 +133,9 @@ func (p *pass) run(ctx context.Context, a runtime.Actions) error {
 	// What can't be removed keeps nothing from starting.
 	err := p.remove(ctx, a)
 	p.startAll(ctx, a.Ephemeral)
-	if p.startAll(ctx, a.Init) {
+	initialized := p.startAll(ctx, a.Init)
+	err = errors.Join(err, p.resize(ctx, a.Resize))
+	if initialized {
 		p.startAll(ctx, a.Containers)
 	}
 	return err

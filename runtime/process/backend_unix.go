@@ -13,13 +13,15 @@ import (
 	"syscall"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Backend is a [runtime.Backend] of local processes. It is also a
-// [runtime.Watcher], a [runtime.Execer] and a [runtime.StatsProvider].
+// [runtime.Watcher], a [runtime.Execer], a [runtime.ContainerResizer] and a
+// [runtime.StatsProvider].
 type Backend struct {
 	cfg      Config
 	agent    Agent
@@ -46,6 +48,8 @@ var (
 	_ runtime.Watcher       = (*Backend)(nil)
 	_ runtime.Execer        = (*Backend)(nil)
 	_ runtime.StatsProvider = (*Backend)(nil)
+
+	_ runtime.ContainerResizer = (*Backend)(nil)
 )
 
 // New takes possession of the root, finds what an earlier agent left running
@@ -97,6 +101,10 @@ func (b *Backend) Info(context.Context) (runtime.BackendInfo, error) {
 		Limits:  runtime.BackendLimits{SharedNetwork: true},
 	}, nil
 }
+
+// ResizeContainer has nothing to do: processes are held to no requests and no
+// limits, neither to the first ones nor to others.
+func (b *Backend) ResizeContainer(context.Context, string, v1.ResourceRequirements) error { return nil }
 
 func (b *Backend) sandboxesDir() string { return filepath.Join(b.cfg.Root, "s") }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 )
 
 // TestBrokenBackends runs the suite against backends that each break the
@@ -34,6 +35,7 @@ func TestBrokenBackends(t *testing.T) {
 		{"container-start-fails", "does not tell of a start that failed", func(b *fake) runtime.Backend { return silent{b} }},
 		{"container-exit", "loses exit codes", func(b *fake) runtime.Backend { return codeless{b} }},
 		{"container-list", "lists what runs only", func(b *fake) runtime.Backend { return runningOnly{b} }},
+		{"container-resize", "kills what it resizes", func(b *fake) runtime.Backend { return rough{b} }},
 		{"stop-again", "has an error for what is gone already", func(b *fake) runtime.Backend { return strict{b} }},
 		{"stop-now", "takes a grace of zero for the default", func(b *fake) runtime.Backend { return patient{b} }},
 		{"stop-forced", "gives no grace", func(b *fake) runtime.Backend { return hasty{b} }},
@@ -54,6 +56,12 @@ func TestBrokenBackends(t *testing.T) {
 			})
 		})
 	}
+}
+
+type rough struct{ *runtimetest.FakeBackend }
+
+func (b rough) ResizeContainer(ctx context.Context, id string, r v1.ResourceRequirements) error {
+	return errors.Join(b.FakeBackend.ResizeContainer(ctx, id, r), b.FakeBackend.StopContainer(ctx, id, 0))
 }
 
 type nameless struct{ *runtimetest.FakeBackend }

@@ -12,6 +12,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -215,6 +216,18 @@ func TestBrokenRuntimes(t *testing.T) {
 		}})},
 		{"exec", "takes a command that failed for an error", func(rt *fake) runtime.Runtime { return failingExec{rt} }},
 		{"exec-cancel", "lets commands run on", func(rt *fake) runtime.Runtime { return endlessExec{rt} }},
+		{"resize", "resizes by a restart", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Pod = req.Pod.DeepCopy()
+			for i := range req.Pod.Spec.Containers {
+				req.Pod.Spec.Containers[i].ResizePolicy = []v1.ContainerResizePolicy{{ResourceName: v1.ResourceCPU, RestartPolicy: v1.RestartContainer}}
+			}
+			return rt.SyncPod(ctx, req)
+		})},
+		{"resize", "says what it does not do", status(func(st *runtime.PodStatus) {
+			for i := range st.Containers {
+				st.Containers[i].Resources = &v1.ResourceRequirements{}
+			}
+		})},
 		{"clean", "removes what runs", func(rt *fake) runtime.Runtime { return carelessCleaner{rt} }},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -21,13 +22,13 @@ import (
 // idle container owns no timer. Time is package time, so that it runs in a
 // bubble of testing/synctest. All its methods may be called concurrently.
 //
-// It is a [runtime.Watcher], Cleaner, Execer, LogReader and StatsProvider;
+// It is a [runtime.Watcher], Cleaner, Execer, LogReader, StatsProvider and Resizer;
 // [Bare] hides these. It outlives the agent: a test of a restart gives the
 // same Fake to the next loop.
 //
 // What it does not do: pull images (each is present, ImagePuller is missing),
 // run hooks or probes, send events such as BackOff or Killing, make volumes,
-// environments or log files, enforce resources, write a termination message
+// environments or log files, enforce the resources that it notes, write a termination message
 // file, tell one network from another (pods get addresses that nothing answers
 // at), or survive its process. A container of it prints its script's Output at
 // its start and nothing more. Where a test needs more of this, package
@@ -88,6 +89,7 @@ type fakeContainer struct {
 	attempt   int32
 	hash      uint64
 	image     string
+	resources v1.ResourceRequirements
 	// stopBy is when it is killed, zero until it is to stop; it is asked to
 	// end once those with the IDs in after have ended.
 	stopBy time.Time
@@ -186,7 +188,7 @@ func (c *fakeContainer) status() runtime.ContainerStatus {
 		ID: c.id, Name: c.name, SandboxID: c.sandboxID, State: c.state,
 		CreatedAt: c.created, StartedAt: c.started, FinishedAt: c.finished,
 		ExitCode: c.code, Reason: c.reason, Message: c.message,
-		RestartCount: c.attempt, Hash: c.hash,
+		RestartCount: c.attempt, Hash: c.hash, Resources: &c.resources,
 		Image: c.image, ImageRef: c.image,
 	}
 }

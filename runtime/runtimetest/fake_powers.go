@@ -144,3 +144,21 @@ func (l *logStream) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
+
+// resize notes other resources for containers that run.
+func (s *syncing) resize(steps []runtime.Resize) {
+	for _, step := range steps {
+		s.update(s.ref.UID, func(p *fakePod) bool {
+			c := p.byID(step.ID)
+			if c == nil || !c.mayRun() {
+				return false
+			}
+			c.resources = step.Resources
+			s.res.Acted = true
+			return true
+		})
+	}
+}
+
+// CanResize implements [runtime.Resizer].
+func (f *Fake) CanResize() bool { return true }

@@ -80,6 +80,7 @@ func (s *syncing) run(ctx context.Context) error {
 	if a.KillPod && !a.CreateSandbox {
 		return nil
 	}
+	s.resize(a.Resize)
 	for _, starts := range [][]runtime.Start{a.Ephemeral, a.Init, a.Containers} {
 		for _, start := range starts {
 			ok, err := s.start(ctx, start)
@@ -261,6 +262,7 @@ func (s *syncing) startIn(p *fakePod, start runtime.Start, script Script) (reaso
 		process: process{script: script, state: runtime.StateCreated, created: now},
 		id:      containerID(p.ref.UID, spec.Name, start.RestartCount),
 		name:    spec.Name, attempt: start.RestartCount, image: spec.Image, hash: runtime.ContainerHash(spec),
+		resources: runtime.Resizable(spec.Resources),
 	}
 	if n := len(p.sandboxes); n > 0 && p.sandboxes[n-1].Ready {
 		c.sandboxID = p.sandboxes[n-1].ID

@@ -19,11 +19,11 @@ import (
 // of creation, and exit data.
 //
 // It starts no goroutine, and an idle container owns no timer. Time is package
-// time. All its methods may be called concurrently. It is a [runtime.Watcher]
-// and Execer.
+// time. All its methods may be called concurrently. It is a [runtime.Watcher],
+// Execer and ContainerResizer.
 //
-// What it does not do: run anything, look at mounts, environment, resources or
-// images, know init containers, or survive its process. So an init container
+// What it does not do: run anything, look at mounts, environment or
+// images, enforce the resources that it notes, know init containers, or survive its process. So an init container
 // without a command of [Script.Command] runs for ever, and its pod stays Pending.
 // A container prints its script's Output at its start and nothing more.
 type FakeBackend struct {
@@ -42,6 +42,8 @@ var (
 	_ runtime.Backend = (*FakeBackend)(nil)
 	_ runtime.Watcher = (*FakeBackend)(nil)
 	_ runtime.Execer  = (*FakeBackend)(nil)
+
+	_ runtime.ContainerResizer = (*FakeBackend)(nil)
 )
 
 // FakeBackendConfig configures a [FakeBackend]. The zero value is usable.

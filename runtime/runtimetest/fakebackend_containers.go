@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -189,14 +190,32 @@ func (b *FakeBackend) ContainerStatus(ctx context.Context, id string) (st runtim
 	return st, wrap(err, "status of container "+id)
 }
 
+// ResizeContainer implements [runtime.ContainerResizer].
+func (b *FakeBackend) ResizeContainer(ctx context.Context, id string, resources v1.ResourceRequirements) error {
+	err := b.change(ctx, func() (types.UID, error) {
+		c := b.containers[id]
+		if c == nil {
+			return "", runtime.ErrNotFound
+		}
+		if c.state != runtime.StateRunning {
+			return "", fmt.Errorf("it is %s", c.state)
+		}
+		c.cfg.Resources = resources
+		return c.sandbox.cfg.UID, nil
+	})
+	return wrap(err, "resize container "+id)
+}
+
 // describe returns what may be told of a container; the caller owns it.
 func (c *backendContainer) describe() runtime.Container {
 	imageRef := c.cfg.ImageRef
 	if imageRef == "" {
 		imageRef = c.cfg.Image
 	}
+	resources := runtime.Resizable(c.cfg.Resources)
 	return runtime.Container{
-		ID: c.id, SandboxID: c.sandbox.id, PodUID: c.sandbox.cfg.UID, Name: c.cfg.Name, Attempt: c.cfg.Attempt,
+		Resources: &resources,
+		ID:        c.id, SandboxID: c.sandbox.id, PodUID: c.sandbox.cfg.UID, Name: c.cfg.Name, Attempt: c.cfg.Attempt,
 		State: c.state, CreatedAt: c.created, StartedAt: c.started, FinishedAt: c.finished,
 		ExitCode: c.code, Reason: c.reason, Message: c.message,
 		Image: c.cfg.Image, ImageRef: imageRef, LogPath: c.cfg.LogPath,

@@ -40,8 +40,8 @@ type Funcs struct {
 
 // Intercept returns a Runtime that passes calls on to rt as the funcs say. It
 // is a Watcher and a Cleaner if rt is; it always is an Execer, a LogReader and a
-// StatsProvider, which give ErrNotSupported if rt is none; and never an
-// ImagePuller.
+// StatsProvider, which give ErrNotSupported if rt is none, and a Resizer that can
+// what rt can; and never an ImagePuller.
 func Intercept(rt runtime.Runtime, funcs Funcs) runtime.Runtime {
 	base := &intercepted{rt, funcs}
 	w, watches := rt.(runtime.Watcher)
@@ -133,6 +133,11 @@ func (i *intercepted) PodStatus(ctx context.Context, uid types.UID) (st *runtime
 		return err
 	})
 	return st, err
+}
+
+func (i *intercepted) CanResize() bool {
+	r, ok := i.rt.(runtime.Resizer)
+	return ok && r.CanResize()
 }
 
 func (i *intercepted) Exec(ctx context.Context, containerID string, command []string, streams runtime.ExecIO) (code int, err error) {

@@ -16,6 +16,7 @@ var containerRules = []rule[*backendCase]{
 	{"container-start-fails", "A start that fails is an error, and leaves nothing running.", containerStartFails},
 	{"container-exit", "A container that ends is exited, with its exit code, a reason and the time.", containerExit},
 	{"container-list", "ListContainers gives containers in every state, and agrees with ContainerStatus.", containerList},
+	{"container-resize", "A ContainerResizer leaves a running container running, and where it tells what a container has, tells that.", containerResize},
 	{"container-remove", "RemoveContainer removes a container, running ones too, and may be called again.", containerRemove},
 	{"container-remove-log", "The log of a container stays when it is removed.", containerRemoveLog},
 }

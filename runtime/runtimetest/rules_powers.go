@@ -18,6 +18,7 @@ var powerRules = []rule[*runtimeCase]{
 	{"exec-cancel", "When its context ends, Exec kills the command and returns soon, with the context's error.", runtimeExecCancel},
 	{"exec-unknown", "Exec in an unknown container is ErrNotFound.", runtimeExecUnknown},
 	{"logs", "Logs gives what a container printed, dead or alive; of an unknown one it is ErrNotFound.", runtimeLogs},
+	{"resize", "A Resizer that can gives a running container other resources, says so in its status, and leaves it running; the next pass has nothing to do.", runtimeResize},
 	{"stats", "PodStats measures a pod's running containers; of an unknown pod it is ErrNotFound.", runtimeStats},
 	{"clean", "RemovePod and RemoveVolumes fail while a container runs. Afterwards they remove what is kept for the pod, and may be called again.", runtimeClean},
 }
