@@ -58,9 +58,18 @@ type Ledger struct {
 // entry is one pod in the ledger. It is immutable.
 type entry struct {
 	*Prepared
-	order   uint64 // of entering
-	leaving bool
+	order uint64 // of entering
+	stay  stay
 }
+
+// stay is whether a pod is on its way out.
+type stay uint8
+
+const (
+	staying stay = iota
+	leaving      // it is being stopped
+	stuck        // it is being stopped, and does not stop
+)
 
 // NewLedger returns an empty ledger.
 func NewLedger() *Ledger {
@@ -129,7 +138,7 @@ func (l *Ledger) UpdatePrepared(p *Prepared) error {
 	}
 	l.remove(p.key)
 	if !Finished(p.pod) {
-		l.enter(&entry{Prepared: p, order: e.order, leaving: e.leaving})
+		l.enter(&entry{Prepared: p, order: e.order, stay: e.stay})
 	}
 	return nil
 }
@@ -139,16 +148,28 @@ func Finished(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// SetLeaving notes that a pod is being stopped to make room, or that it stays
-// after all, and tells whether it is in. It counts until it is removed, so that
-// nobody else takes its room; only preemption sees it as gone.
-func (l *Ledger) SetLeaving(key Key, leaving bool) bool {
+// SetLeaving notes that a pod is being stopped, or that it stays after all, and
+// tells whether it is in. It counts until it is removed, so that nobody else takes
+// its room; only preemption sees it as gone.
+func (l *Ledger) SetLeaving(key Key, leaves bool) bool {
+	if leaves {
+		return l.setStay(key, leaving)
+	}
+	return l.setStay(key, staying)
+}
+
+// SetStuck notes that a pod that is being stopped does not stop, and tells
+// whether it is in. No preemption counts on its room any more, and none chooses it
+// as a victim again.
+func (l *Ledger) SetStuck(key Key) bool { return l.setStay(key, stuck) }
+
+func (l *Ledger) setStay(key Key, s stay) bool {
 	e := l.find(key)
 	if e == nil {
 		return false
 	}
-	if e.leaving != leaving {
-		l.pods[key] = &entry{Prepared: e.Prepared, order: e.order, leaving: leaving}
+	if e.stay != s {
+		l.pods[key] = &entry{Prepared: e.Prepared, order: e.order, stay: s}
 	}
 	return true
 }

@@ -24,7 +24,7 @@ const (
 // then: to stop the victims with their own grace, in the order given or all at
 // once, to take each out of the ledger when nothing of it runs, and to call
 // Admit for the pod again when all of them are gone; a victim that can't be
-// stopped is noted with [Ledger.SetLeaving] as staying before. Until then the pod
+// stopped is noted with [Ledger.SetStuck] before, which may give a plan with others. Until then the pod
 // itself is in the ledger; giving up is [Chain.Remove]. A plan of
 // [Chain.Check] obliges to nothing.
 type Plan struct {
@@ -33,6 +33,14 @@ type Plan struct {
 	// Victims are the pods to stop: BestEffort, then Burstable, then Guaranteed
 	// ones. It is empty when those that are leaving already give enough.
 	Victims []Victim
+}
+
+// Signal is the first resource of which there was too little, "" for none.
+func (p *Plan) Signal() v1.ResourceName {
+	if len(p.Needs) == 0 {
+		return ""
+	}
+	return p.Needs[0].Resource
 }
 
 // Need is an amount of one resource: cpu in millicores, all else in base units.
@@ -90,7 +98,7 @@ func PlanPreemption(preemptor *v1.Pod, needs []Need, pods []*v1.Pod) (Plan, erro
 
 // Plan is [PlanPreemption] among the pods of the ledger; among equals the one
 // goes that was entered last. Pods that are leaving already are no victims: the
-// needs are what is missing without them.
+// needs are what is missing without them. Nor are those that are stuck.
 func (l *Ledger) Plan(preemptor *v1.Pod, needs []Need) (Plan, error) {
 	return l.plan(preemptor, needs, nil)
 }
@@ -102,7 +110,11 @@ func (l *Ledger) plan(preemptor *v1.Pod, needs []Need, critical func(*v1.Pod) bo
 
 // preempt is the verdict about a critical pod that lacks nothing but room.
 func (c *Chain) preempt(pod *v1.Pod, verdicts []CheckVerdict, ledger *Ledger) (Verdict, *Plan) {
-	p, err := ledger.plan(pod, ledger.needs(verdicts), c.Critical)
+	needs := ledger.needs(verdicts, leaving)
+	p, err := ledger.plan(pod, needs, c.Critical)
+	if err != nil && ledger.stuckWouldDo(pod, verdicts, needs, c.Critical) {
+		return RetryLater(ReasonPreempting, "waiting for pods that are being stopped and do not stop", 0), &p
+	}
 	if err != nil {
 		return Rejected(ReasonUnexpectedAdmissionError, fmt.Sprintf(
 			"Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: %v", err)), nil
@@ -117,8 +129,19 @@ func (c *Chain) preempt(pod *v1.Pod, verdicts []CheckVerdict, ledger *Ledger) (V
 	return RetryLater(ReasonPreempting, "waiting for pods to stop that give way: "+strings.Join(names, ", "), 0), &p
 }
 
-// needs is what is short, less what the pods that are leaving give back.
-func (l *Ledger) needs(verdicts []CheckVerdict) []Need {
+// stuckWouldDo tells whether there would be room if the pods that are stuck
+// stopped after all.
+func (l *Ledger) stuckWouldDo(pod *v1.Pod, verdicts []CheckVerdict, needs []Need, critical func(*v1.Pod) bool) bool {
+	less := l.needs(verdicts, leaving, stuck)
+	if slices.Equal(less, needs) {
+		return false
+	}
+	_, err := l.plan(pod, less, critical)
+	return err == nil
+}
+
+// needs is what is short, less what the pods on their way out give back.
+func (l *Ledger) needs(verdicts []CheckVerdict, gone ...stay) []Need {
 	var needs []Need
 	for _, v := range verdicts {
 		for _, s := range v.Short {
@@ -127,7 +150,7 @@ func (l *Ledger) needs(verdicts []CheckVerdict) []Need {
 	}
 	for e := range l.entries() {
 		for i := range needs {
-			if e.leaving {
+			if slices.Contains(gone, e.stay) {
 				needs[i].Quantity -= e.running.Of(needs[i].Resource)
 			}
 		}

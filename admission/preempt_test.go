@@ -142,27 +142,41 @@ func TestPreemptionFromPlanToAdmission(t *testing.T) {
 }
 
 // A victim that can't be stopped stays, and the critical pod does not go in
-// beside it. The kubelet admits it regardless.
+// beside it: others are chosen, and where there are none it waits. The kubelet
+// admits it regardless.
 func TestVictimThatCannotBeStopped(t *testing.T) {
-	chain := preemptingChain(t, newNode(resources("pods", "10", "cpu", "1")), newPod("a", resources("cpu", "1")))
+	chain := preemptingChain(t, newNode(resources("pods", "10", "cpu", "2")),
+		newPod("b", resources("cpu", "1")), newPod("a", resources("cpu", "1")))
 	critical := withPriority(newPod("critical", resources("cpu", "1")), admission.CriticalPriority)
-	d, err := chain.Admit(t.Context(), critical)
-	require.NoError(t, err)
-	require.NotNil(t, d.Plan)
+	admit := func() admission.Decision {
+		d, err := chain.Admit(t.Context(), critical)
+		require.NoError(t, err)
+		return d
+	}
+	require.Equal(t, "a", admit().Plan.Victims[0].Pod.Name)
 
-	chain.Ledger.SetLeaving("a", false)
-	d, err = chain.Check(t.Context(), critical)
-	require.NoError(t, err)
-	require.Equal(t, "a", d.Plan.Victims[0].Pod.Name, "it may be tried again")
+	require.True(t, chain.Ledger.SetLeaving("a", false))
+	require.Equal(t, "a", admit().Plan.Victims[0].Pod.Name, "it may be tried again")
 
-	static := newPod("a", resources("cpu", "1"))
-	static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
-	require.NoError(t, chain.Update(static))
-	d, err = chain.Admit(t.Context(), critical)
-	require.NoError(t, err)
+	require.True(t, chain.Ledger.SetStuck("a"))
+	require.Equal(t, "b", admit().Plan.Victims[0].Pod.Name)
+
+	require.True(t, chain.Ledger.SetStuck("b"))
+	require.False(t, chain.Ledger.SetStuck("c"))
+	d := admit()
+	require.Equal(t, admission.RetryLater("Preempting", "waiting for pods that are being stopped and do not stop", 0), d.Verdict)
+	require.Empty(t, d.Plan.Victims)
+	require.True(t, chain.Ledger.Has("critical"), "its room is kept")
+
+	for _, name := range []string{"a", "b"} {
+		static := newPod(name, resources("cpu", "1"))
+		static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
+		require.True(t, chain.Remove(static.UID))
+		require.NoError(t, chain.Enter(static))
+	}
 	require.Equal(t, admission.Rejected("UnexpectedAdmissionError",
 		"Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: "+
-			"no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]"), d.Verdict)
+			"no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]"), admit().Verdict)
 	require.False(t, chain.Ledger.Has("critical"), "and its room is given back")
 }
 

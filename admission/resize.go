@@ -32,7 +32,7 @@ func (c *Chain) Resize(ctx context.Context, pod *v1.Pod) (Decision, error) {
 	c.Ledger.remove(p.key)
 	after := before
 	if c.reserveMore(ctx, p, &d); d.Outcome == Admit {
-		after = &entry{Prepared: p, order: before.order, leaving: before.leaving}
+		after = &entry{Prepared: p, order: before.order, stay: before.stay}
 	}
 	c.Ledger.enter(after)
 	return d, nil

@@ -83,7 +83,7 @@ func candidatesFor(preemptor *v1.Pod, needs []Need, pods iter.Seq[*entry], n int
 		mine = critical(preemptor)
 	}
 	for e := range pods {
-		if e.leaving || !preemptable(preemptor, e.pod, mine, e.isCritical(critical)) {
+		if e.stay != staying || !preemptable(preemptor, e.pod, mine, e.isCritical(critical)) {
 			continue
 		}
 		c.entries = append(c.entries, e)

@@ -35,35 +35,40 @@ const admissionPause = time.Second
 // admit asks for a pod to be let in.
 func (l *SyncLoop) admit(ctx context.Context, r *record) {
 	began := time.Now()
-	verdict := l.judge(ctx, r.pod)
+	d := l.judge(ctx, r.pod)
 	if h := l.cfg.Hooks.PodAdmitted; h != nil {
-		h(r.pod, verdict, time.Since(began))
+		h(r.pod, d.Verdict, time.Since(began))
 	}
-	switch verdict.Outcome {
-	case admission.Admit:
+	if d.Outcome != admission.Admit && d.Plan == nil {
+		l.release(r) // it was parked
+	}
+	switch {
+	case d.Outcome == admission.Admit:
 		r.admitted, r.entered = true, l.cfg.Admission != nil
 		l.begin(r)
 		l.remember(r)
-	case admission.Reject:
-		l.reject(r, verdict)
-	default:
-		l.putOff(r, verdict)
+	case d.Plan != nil:
+		l.preempt(r, d)
+	case d.Outcome == admission.Reject && !l.awaitSources(r, d.Verdict):
+		l.reject(r, d.Verdict)
+	case d.Outcome == admission.Retry:
+		l.putOff(r, d.Verdict)
 	}
 }
 
-func (l *SyncLoop) judge(ctx context.Context, pod *v1.Pod) admission.Verdict {
+func (l *SyncLoop) judge(ctx context.Context, pod *v1.Pod) admission.Decision {
 	if l.stopping.active {
-		return admission.Rejected(admission.ReasonNodeShutdown, admission.MessageNodeShutdown)
+		return admission.Decision{Verdict: admission.Rejected(admission.ReasonNodeShutdown, admission.MessageNodeShutdown)}
 	}
 	if l.cfg.Admission == nil {
-		return admission.Admitted()
+		return admission.Decision{Verdict: admission.Admitted()}
 	}
 	d, err := l.cfg.Admission.Admit(ctx, pod)
 	if err != nil {
 		l.log.Error("admission could not judge a pod", "pod", podmanager.FullName(pod), "err", err)
-		return admission.RetryLater(admission.ReasonUnexpectedAdmissionError, err.Error(), 0)
+		d.Verdict = admission.RetryLater(admission.ReasonUnexpectedAdmissionError, err.Error(), 0)
 	}
-	return d.Verdict
+	return d
 }
 
 // reject refuses a pod for good. One that runs is stopped with its own grace.
@@ -142,11 +147,11 @@ func (l *SyncLoop) release(r *record) {
 	}
 	r.entered = false
 	l.cfg.Admission.Remove(r.UID)
-	l.roomBecameFree()
+	l.askAgain()
 }
 
-// roomBecameFree has the pods that wait asked for again.
-func (l *SyncLoop) roomBecameFree() {
+// askAgain has the pods that wait asked for again, soon.
+func (l *SyncLoop) askAgain() {
 	if len(l.admitting.waiting) > 0 {
 		now := time.Now()
 		at := l.admitting.last.Add(admissionPause)

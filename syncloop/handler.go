@@ -75,6 +75,8 @@ func (l *SyncLoop) due(uid types.UID, now time.Time) {
 		l.publish(r)
 	case !r.life.Due.IsZero() && !r.life.Due.After(now):
 		l.step(r, lifecycle.Due{})
+	case l.isStuck(r, now):
+		l.noteStuck(r)
 	default:
 		// Its active deadline: the status that the sync makes says the rest.
 		r.pastDeadline = true
@@ -134,7 +136,11 @@ func (l *SyncLoop) stageChanged(r *record, from lifecycle.Stage) {
 	if h := l.cfg.Hooks.PodStage; h != nil && stage != "" {
 		h(r.PodRef, stage)
 	}
-	if stage == lifecycle.Sync || stage == lifecycle.Terminating {
+	switch stage {
+	case lifecycle.Sync:
+		return
+	case lifecycle.Terminating:
+		l.leaves(r)
 		return
 	}
 	// Nothing of it runs: what it took is free, and who waits for that may say so.
@@ -169,8 +175,10 @@ func (l *SyncLoop) schedule(r *record) {
 	if r.wait != nil {
 		at = r.wait.at
 	}
-	if deadline := l.deadline(r); !deadline.IsZero() && (at.IsZero() || deadline.Before(at)) {
-		at = deadline
+	for _, t := range [...]time.Time{l.deadline(r), l.stuckAt(r)} {
+		if !t.IsZero() && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
 	}
 	l.timers.set(r.UID, at)
 }

@@ -17,6 +17,10 @@ type Hooks struct {
 	// PodAdmitted is called for each decision of admission, with how long it
 	// took. (kubelet_admission_rejections_total, by reason)
 	PodAdmitted func(pod *v1.Pod, v admission.Verdict, took time.Duration)
+	// PodPreempted is called when a pod is stopped to make room for a critical
+	// one; signal is the first resource of which there was too little.
+	// (kubelet_preemptions, by preemption_signal)
+	PodPreempted func(pod, critical runtime.PodRef, signal v1.ResourceName)
 	// PodStage is called when a pod's life enters a stage.
 	// (kubelet_working_pods, by lifecycle)
 	PodStage func(pod runtime.PodRef, stage lifecycle.Stage)

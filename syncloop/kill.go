@@ -47,7 +47,7 @@ func (l *SyncLoop) Kill(ctx context.Context, uid types.UID, opts KillOptions) er
 		pod     *v1.Pod
 		known   bool
 		stopped = make(chan struct{})
-		limit   = 10 * time.Second
+		limit   time.Duration
 	)
 	err := l.call(ctx, func() {
 		r := l.pods[uid]
@@ -57,7 +57,7 @@ func (l *SyncLoop) Kill(ctx context.Context, uid types.UID, opts KillOptions) er
 		pod = r.pod
 		waiter := l.wait(stopped)
 		l.step(r, lifecycle.Kill{Grace: opts.Grace, Now: opts.Now, Evict: opts.Evict, Verdict: opts.Verdict, Waiter: waiter})
-		limit = max(limit, r.life.Grace*3/2)
+		limit = killLimit(r.life.Grace)
 	})
 	if err == nil && !known {
 		err = runtime.ErrNotFound
@@ -71,9 +71,16 @@ func (l *SyncLoop) Kill(ctx context.Context, uid types.UID, opts KillOptions) er
 		return nil
 	}
 	if errors.Is(err, ErrGraceExceeded) {
-		l.event(pod, v1.EventTypeWarning, "ExceededGracePeriod", "Container runtime did not kill the pod within specified grace period.")
+		l.exceededGrace(pod)
 	}
 	return fmt.Errorf("kill pod %s: %w", uid, err)
+}
+
+// killLimit is how long a pod of the grace may take to stop.
+func killLimit(grace time.Duration) time.Duration { return max(10*time.Second, grace+grace/2) }
+
+func (l *SyncLoop) exceededGrace(pod *v1.Pod) {
+	l.event(pod, v1.EventTypeWarning, "ExceededGracePeriod", "Container runtime did not kill the pod within specified grace period.")
 }
 
 // wait makes a waiter that a channel stands for.

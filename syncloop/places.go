@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -62,7 +63,10 @@ func (l *SyncLoop) reservePlaces() {
 		like.Spec.Containers = []v1.Container{{
 			Resources: v1.ResourceRequirements{Requests: past.Takes.Requests}, Ports: past.Takes.HostPorts,
 		}}
+		// Who it is shows when its source speaks: nobody takes its place before.
+		like.Spec.Priority = new(int32(math.MaxInt32))
 		l.occupy(like)
+		l.leavesStill(past)
 	}
 }
 
@@ -81,7 +85,16 @@ func (l *SyncLoop) keepPlaces(pods []*v1.Pod) {
 		stays := l.cfg.Readmit == ReadmitKeep && !ended && (listed.UID != "" || past != nil && past.Admitted)
 		if l.cfg.Admission != nil && (listed.Running || stays) {
 			l.occupy(pod)
+			l.leavesStill(past)
 		}
+	}
+}
+
+// leavesStill notes of a pod that is entered, and that an earlier agent had begun
+// to stop, that it is leaving.
+func (l *SyncLoop) leavesStill(past *Record) {
+	if past != nil && (past.Verdict != nil || !past.TerminatingSince.IsZero()) {
+		l.cfg.Admission.Ledger.SetLeaving(admission.Key(past.UID), true)
 	}
 }
 
@@ -112,6 +125,6 @@ func (l *SyncLoop) occupies(uid types.UID) bool {
 func (l *SyncLoop) vacate(uid types.UID) {
 	if l.occupies(uid) {
 		l.cfg.Admission.Remove(uid)
-		l.roomBecameFree()
+		l.askAgain()
 	}
 }

@@ -26,6 +26,8 @@ type record struct {
 	admitted bool
 	// entered: it is in the ledger.
 	entered bool
+	// stuck: it is being stopped, and preemption does not count on that any more.
+	stuck bool
 	// takes is what the store remembers of that.
 	takes *Takes
 	// wait is set while it waits to be let in.

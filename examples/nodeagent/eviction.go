@@ -58,7 +58,7 @@ func newEvictor(o options, node *v1.Node, events *eventLog) *evictor {
 
 // criticalPriority says why a pod is never evicted nor kept out. To a kubelet
 // all static pods are critical, and all pods of this agent are static: by that
-// rule nobody would ever go.
+// rule nobody would ever go, nor give way.
 func criticalPriority(pod *v1.Pod) string {
 	if p := pod.Spec.Priority; p != nil && *p >= admission.CriticalPriority {
 		return fmt.Sprintf("critical priority %d", *p)
@@ -121,9 +121,12 @@ func (e *evictor) handler() *eviction.AdmitHandler {
 			}
 			return e.manager.Conditions()
 		},
-		Critical: func(pod *v1.Pod) bool { return e.protect(pod) != "" },
+		Critical: e.isCritical,
 	}
 }
+
+// isCritical is the one rule of eviction and preemption.
+func (e *evictor) isCritical(pod *v1.Pod) bool { return e.protect(pod) != "" }
 
 // candidates are the pods of which something may run. Those that are being
 // stopped are among them: one that takes its time is hurried, rather than

@@ -106,6 +106,8 @@ func newChain(node *v1.Node, evictor *evictor) *admission.Chain {
 				return admission.Admitted(), nil
 			})},
 		}, admission.KubeletChecks(admission.Kubelet{Eviction: evictor.handler()})...),
+		Preempt:  true,
+		Critical: evictor.isCritical,
 	}
 }
 

@@ -453,6 +453,34 @@ func TestTwoServersOnOnePortAreAClearRejection(t *testing.T) {
 	require.Equal(t, "NodePorts", pods["b"].Status.Reason)
 }
 
+// The node is full: a critical pod takes the place of the one whose room suffices,
+// and of nobody else.
+func TestCriticalPodTakesThePlaceOfTheRightVictim(t *testing.T) {
+	y := newYard(t)
+	pod := func(name, cpu string, priority int) string {
+		spec := fmt.Sprintf("spec:\n  priority: %d\n", priority)
+		resources := fmt.Sprintf("    image: local\n    resources: {requests: {cpu: %s}}\n", cpu)
+		return strings.NewReplacer("spec:\n", spec, "    image: local\n", resources).Replace(y.sleeper(name, "1"))
+	}
+	y.put("small", pod("small", "250m", 0))
+	y.put("large", pod("large", "750m", 10))
+	y.put("vital", pod("vital", "1", 2000001000))
+	agent := y.start("--capacity", "cpu=2", "-o", "json")
+	small, large, vital := y.up("small", 0), y.up("large", 0), y.up("vital", 0)
+
+	y.put("critical", pod("critical", "500m", 2000000000))
+	y.up("critical", 0)
+	y.gone(large)
+	alive(t, small)
+	alive(t, vital)
+	agent.says("critical", "Preempting", "waiting for pods to stop that give way: default/large-node")
+	agent.says("large", "Preempting", "Preempted in order to admit critical pod")
+	agent.stop()
+	victim := agent.list()["large"]
+	require.Equal(t, v1.PodFailed, victim.Status.Phase)
+	require.Equal(t, "Preempting", victim.Status.Reason)
+}
+
 func TestPodThatProcessesCantBeIsRejectedByField(t *testing.T) {
 	y := newYard(t)
 	y.put("nocommand", "apiVersion: v1\nkind: Pod\nmetadata: {name: nocommand}\nspec: {containers: [{name: main, image: nginx}]}\n")
