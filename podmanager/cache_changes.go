@@ -1,0 +1,79 @@
+package podmanager
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Changed has a value when there is something to take.
+func (c *Cache) Changed() <-chan struct{} { return c.changed }
+
+// Take returns the registered pods of which an object changed, came or went
+// since it was called last, sorted. An object that was asked for in vain counts
+// once it can be answered for. What nobody took yet coalesces.
+func (c *Cache) Take() []types.UID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var uids []types.UID
+	for e := range c.dirty {
+		for user := range e.users {
+			uids = append(uids, user.pod.UID)
+		}
+	}
+	clear(c.dirty)
+	slices.Sort(uids)
+	return slices.Compact(uids)
+}
+
+// tell notes that the users of an object may want to look at it.
+func (c *Cache) tell(e *cached) {
+	if len(e.users) == 0 {
+		return
+	}
+	c.dirty[e] = struct{}{}
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// take takes over what a source says of an object now; zero for one that does
+// not exist.
+func (c *Cache) take(e *cached, object Object) {
+	news := e.known && !e.object.Equal(object) || !e.known && e.failed
+	e.known, e.object, e.at, e.failed, e.answer = true, object, time.Now(), false, e.answer+1
+	if object.Immutable() {
+		e.frozen = true
+		c.leave(e)
+	}
+	if news {
+		c.tell(e)
+	}
+}
+
+// CacheStats are what a [Cache] holds.
+type CacheStats struct {
+	// Pods that are registered, objects that they refer to, and watches.
+	Pods, Objects, Watches int
+	// Err is what is wrong with watches now, joined; nil when they are well.
+	Err error
+}
+
+// Stats returns what the cache holds.
+func (c *Cache) Stats() CacheStats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := CacheStats{Pods: len(c.pods), Objects: len(c.entries)}
+	var errs []error
+	for _, g := range c.groups {
+		if g.live != nil {
+			s.Watches++
+			errs = append(errs, g.live.err)
+		}
+	}
+	s.Err = errors.Join(errs...)
+	return s
+}
