@@ -17,6 +17,9 @@ type PlanInput struct {
 	Probes ProbeVerdicts
 	// RestartAll is set while a RestartAllContainers rule is carried out.
 	RestartAll bool
+	// Ended names regular containers that ended for good, which Status may not
+	// show any more. They are not started.
+	Ended map[string]bool
 	// Backoff is what is remembered of this pod's starts, from the last plan;
 	// the zero value remembers nothing.
 	Backoff Backoff

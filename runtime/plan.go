@@ -49,7 +49,7 @@ type planner struct {
 // replaceSandbox starts the pod from the beginning in a new sandbox, unless it
 // has nothing left to do there.
 func (p *planner) replaceSandbox() {
-	if p.Pod.Spec.RestartPolicy == v1.RestartPolicyNever && p.actions.Attempt != 0 && len(p.Status.Containers) > 0 {
+	if SandboxLost(p.Pod, p.Status) {
 		p.actions.CreateSandbox = false
 		return
 	}
@@ -140,7 +140,12 @@ func (p *planner) regular(c *v1.Container) bool {
 // messageResize tells why a container is restarted whose policy says so.
 const messageResize = "Container %s resize requires restart"
 
+// startRegular starts a container, unless it ended for good and only its instance
+// is not there any more, or not known to have ended.
 func (p *planner) startRegular(c *v1.Container) {
+	if p.Ended[c.Name] {
+		return
+	}
 	p.actions.Containers = append(p.actions.Containers, p.Backoff.Start(p.Pod, c, p.Status, p.Now))
 }
 

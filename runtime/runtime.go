@@ -74,6 +74,10 @@ type SyncRequest struct {
 	// RestartAll is set while a RestartAllContainers rule is being carried
 	// out for this pod.
 	RestartAll bool
+	// Ended names the regular containers that were said to have ended for good,
+	// by their restart policy and rules. They are not started again, also where
+	// the runtime has lost track of their instances. Read-only.
+	Ended map[string]bool
 }
 
 // ProbeVerdicts are the published results of liveness and startup probes, by

@@ -25,6 +25,14 @@ func SandboxChanged(pod *v1.Pod, status *PodStatus) (changed bool, attempt uint3
 	return false, newest.Attempt, newest.ID
 }
 
+// SandboxLost tells whether the pod needs a new sandbox and gets none: its restart
+// policy is Never, and a container of it was made in the one before. What did not
+// begin in that one never will.
+func SandboxLost(pod *v1.Pod, status *PodStatus) bool {
+	changed, attempt, _ := SandboxChanged(pod, status)
+	return changed && attempt != 0 && pod.Spec.RestartPolicy == v1.RestartPolicyNever && len(status.Containers) > 0
+}
+
 func readySandboxes(status *PodStatus) int {
 	n := 0
 	for i := range status.Sandboxes {

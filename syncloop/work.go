@@ -22,13 +22,15 @@ func (j *job) sync(ctx context.Context) error {
 		j.warn(ctx, "FailedSync", "error determining status: %v", err)
 		return fmt.Errorf("determine status: %w", err)
 	}
-	if j.say(podstatus.Compute).Terminal {
+	j.sentenceStranded(ctx)
+	status := j.say(podstatus.Compute)
+	if status.Terminal {
 		j.outcome.Terminal = true
 		return nil
 	}
 	j.loop.reconcileMirror(ctx, j.input.Pod)
 	res, err := j.loop.cfg.Runtime.SyncPod(ctx, runtime.SyncRequest{
-		Pod: j.input.Pod, Status: j.input.Observed, RestartAll: j.input.RestartAll,
+		Pod: j.input.Pod, Status: j.input.Observed, RestartAll: j.input.RestartAll, Ended: status.Ended,
 		Probes: runtime.ProbeVerdicts{Liveness: j.verdicts.of(probe.Liveness), Startup: j.verdicts.of(probe.Startup)},
 	})
 	j.outcome.RetryAt = res.RetryAt
@@ -44,6 +46,16 @@ func (j *job) sync(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// sentenceStranded passes the verdict on a pod that can't go on.
+func (j *job) sentenceStranded(ctx context.Context) {
+	v := podstatus.Stranded(j.input)
+	if v == nil || podstatus.Compute(j.input).Terminal {
+		return
+	}
+	j.warn(ctx, v.Reason, "%s", v.Message)
+	j.input.Verdict, j.outcome.Verdict = v, v
 }
 
 // recordStarts keeps how starts went and tells whether that is news.

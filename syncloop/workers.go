@@ -198,7 +198,7 @@ func (l *SyncLoop) tell(r *record, res *podstatus.Result) {
 		l.event(r.pod, e.Type, e.Reason, e.Message)
 	}
 	if res.Illegal != nil {
-		l.log.Warn("the runtime says what can't be; the status stays as it was", "pod", r.PodRef.String(), "err", res.Illegal)
+		l.log.Warn("the runtime says what can't be; of that container the last word stays", "pod", r.PodRef.String(), "err", res.Illegal)
 	}
 	if res.Changed || !r.said {
 		l.setStatus(r, &res.Status)

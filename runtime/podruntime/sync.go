@@ -101,7 +101,7 @@ func (p *pass) plan() runtime.Actions {
 	p.state.mu.Unlock()
 	a := runtime.Plan(runtime.PlanInput{
 		Pod: p.pod, Status: p.req.Status, Probes: p.req.Probes,
-		RestartAll: p.req.RestartAll, Backoff: backoff, Now: time.Now(),
+		RestartAll: p.req.RestartAll, Ended: p.req.Ended, Backoff: backoff, Now: time.Now(),
 	})
 	p.state.mu.Lock()
 	p.state.backoff = a.Backoff

@@ -72,6 +72,10 @@ func TestBrokenRuntimes(t *testing.T) {
 			req.Pod.Spec.RestartPolicy = "Always"
 			return rt.SyncPod(ctx, req)
 		})},
+		{"restart-ended", "goes by what it remembers alone", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Ended = nil
+			return rt.SyncPod(ctx, req)
+		})},
 		{"restart-backoff", "does not say when to come back", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			res.RetryAt = time.Time{}

@@ -60,7 +60,7 @@ func (s *syncing) run(ctx context.Context) error {
 	})
 	a := runtime.Plan(runtime.PlanInput{
 		Pod: s.req.Pod, Status: s.req.Status, Probes: s.req.Probes,
-		RestartAll: s.req.RestartAll, Backoff: backoff, Now: time.Now(),
+		RestartAll: s.req.RestartAll, Ended: s.req.Ended, Backoff: backoff, Now: time.Now(),
 	})
 	s.update(s.ref.UID, func(p *fakePod) bool {
 		p.backoff = a.Backoff

@@ -13,6 +13,7 @@ import (
 var restartRules = []rule[*runtimeCase]{
 	{"exit", "A container that ended is exited, with exit code, reason and time, and stays visible.", exitVisible},
 	{"restart-never", "A container that ended is not restarted under Never, nor under OnFailure if it succeeded.", restartNever},
+	{"restart-ended", "A container that is said to have ended for good is not started, also if the runtime knows nothing of it.", restartEnded},
 	{"restart-count", "A container that is restarted has a new ID, and a restart count that is one more; the instance before it comes after it in the status.", restartCount},
 	{"restart-backoff", "A container that ends again and again has to wait, with the reason CrashLoopBackOff and the time to come back.", restartBackoff},
 	{"restart-definition", "A container of another definition is restarted, with the hash of the new one.", restartDefinition},
@@ -49,6 +50,26 @@ func exitVisible(c *runtimeCase) error {
 		}
 	}
 	return nil
+}
+
+func restartEnded(c *runtimeCase) error {
+	pod := c.pod(v1.RestartPolicyNever, c.Programs.RunsForever.container("main"), c.Programs.RunsForever.container("ended"))
+	err := c.await(func() (bool, error) {
+		st, err := c.PodStatus(c.ctx, pod.UID)
+		if err != nil || inState(runtime.StateRunning, "main")(st) {
+			return true, err
+		}
+		_, err = c.SyncPod(c.ctx, runtime.SyncRequest{Pod: pod, Status: st, Ended: map[string]bool{"ended": true}})
+		return false, err
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for main to run: %w", err)
+	}
+	st, err := c.PodStatus(c.ctx, pod.UID)
+	if err == nil && st.Container("ended") != nil {
+		err = fmt.Errorf("its containers are %s", describe(st))
+	}
+	return err
 }
 
 func restartNever(c *runtimeCase) error {

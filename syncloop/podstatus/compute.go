@@ -14,16 +14,20 @@ import (
 // Compute makes the status of a pod. It never panics, writes to nothing it is
 // given and keeps nothing of it. With its own result as what was said last, and
 // as what the API server has, it changes nothing.
-func Compute(in Input) Result {
+func Compute(in Input) Result { return compute(in, (*builder).refuseIllegal) }
+
+// compute makes a status with a say in which transitions are legal.
+func compute(in Input, refuse func(*builder) *IllegalTransition) Result {
 	b := newBuilder(&in)
 	b.identify()
 	b.containerStatuses()
+	illegal := refuse(b)
 	b.applyProbes()
 	b.settlePhase()
 	b.conditions()
-	illegal := b.refuseIllegal()
 	result := b.finish()
 	result.Illegal = illegal
+	result.Ended = b.ended()
 	return result
 }
 

@@ -206,8 +206,8 @@ func TestRestartOfAllContainers(t *testing.T) {
 	}
 }
 
-// A container that ended for good can't be said to run: such a status is
-// refused, and what was said before stays.
+// difference: a container that ended for good can't be said to run: of that one,
+// what was said before stays. The kubelet drops the whole status of the pod.
 func TestIllegalTransitionIsRefused(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -230,13 +230,19 @@ func TestIllegalTransitionIsRefused(t *testing.T) {
 			r := podstatus.Compute(after(before, tt.pod, running("c1"), again(running("c0"), "c0-1", 1)))
 			if tt.legal {
 				require.Nil(t, r.Illegal)
+				require.Empty(t, before.Ended)
 				return
 			}
-			require.Equal(t, "c0", r.Illegal.Container)
-			require.ErrorContains(t, r.Illegal, "container c0 ended for good")
-			require.NotNil(t, r.Illegal.Refused.ContainerStatuses[0].State.Running)
+			require.Equal(t, []string{"c0"}, r.Illegal.Containers)
+			require.ErrorContains(t, r.Illegal, "container c0")
+			require.Equal(t, map[string]bool{"c0": true}, before.Ended)
+			require.Equal(t, before.Ended, r.Ended)
 			require.Equal(t, before.Status, r.Status)
 			require.False(t, r.Changed)
+
+			end := podstatus.Compute(after(r, tt.pod, exited("c1", 0), again(running("c0"), "c0-1", 1)))
+			require.NotNil(t, statuses(&end.Status)["c1"].State.Terminated, "of the others all is said")
+			require.True(t, end.Terminal)
 		})
 	}
 }

@@ -1,42 +1,47 @@
 package podstatus
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// IllegalTransition says that a container which had ended for good, by its
-// restart policy and rules, would be said not to have ended. The kubelet drops
-// such a status as a whole; it points at a runtime that invented a container.
+// IllegalTransition says that containers which had ended for good, by their
+// restart policy and rules, would be said not to have ended. They stay ended in
+// the status; it points at a runtime that invented an instance, or started one
+// that it should not have. The kubelet drops such a status as a whole, so that
+// the other containers of the pod are not heard of any more.
 type IllegalTransition struct {
-	// Container is the first one that the transition is illegal for.
-	Container string
-	// Refused is the status that is not said because of it. It is not
-	// normalised.
-	Refused v1.PodStatus
+	// Containers are those that the transition is illegal for, in the order of
+	// the spec.
+	Containers []string
 }
 
-// Error names the container.
+// Error names the containers.
 func (e *IllegalTransition) Error() string {
-	return "container " + e.Container + " ended for good and can't leave its terminated state"
+	return "ended for good, and can't leave the terminated state: container " + strings.Join(e.Containers, ", ")
 }
 
-// refuseIllegal looks for an illegal transition among the regular and plain init
-// containers. If there is one, it goes back to the status that was said last.
+// refuseIllegal takes back what can't be among the regular and plain init
+// containers: of each one that had ended for good, what was said last stays.
 func (b *builder) refuseIllegal() *IllegalTransition {
+	var refused []string
 	for i := range b.ix {
 		e := &b.ix[i]
 		if e.kind != regular && e.kind != plainInit || e.old == nil || e.old.State.Terminated == nil {
 			continue
 		}
 		if e.out.State.Terminated == nil && !mayRunAgain(b.in.Pod, e) {
-			refused := b.status
-			b.resume()
-			return &IllegalTransition{Container: e.spec.Name, Refused: refused}
+			*e.out = *e.old.DeepCopy()
+			refused = append(refused, e.spec.Name)
 		}
 	}
-	return nil
+	if refused == nil {
+		return nil
+	}
+	return &IllegalTransition{Containers: refused}
 }
 
 // mayRunAgain tells whether a container that ended may be said not to have.

@@ -99,7 +99,7 @@ func (b *builder) countRegular(t *tally, e *entry) {
 		t.waiting++
 	default:
 		t.stopped++
-		if !b.restarts(e, end) {
+		if b.endedForGood(e) {
 			t.final++
 		}
 		if end == e.out.State.Terminated && end.ExitCode == 0 {
@@ -119,4 +119,27 @@ func lastEnd(status *v1.ContainerStatus) *v1.ContainerStateTerminated {
 // restarts tells whether a container that ended so is to run again.
 func (b *builder) restarts(e *entry, end *v1.ContainerStateTerminated) bool {
 	return end.Reason == reasonRestartingAll || runtime.RestartAfterExit(b.in.Pod, e.spec, end.ExitCode)
+}
+
+// endedForGood tells whether a container has ended and will not run again.
+func (b *builder) endedForGood(e *entry) bool {
+	end := lastEnd(e.out)
+	return e.out.State.Running == nil && end != nil && !b.restarts(e, end)
+}
+
+// ended names the regular containers that ended for good.
+func (b *builder) ended() map[string]bool {
+	if runtime.HasRestartAllRule(b.in.Pod) {
+		return nil
+	}
+	var names map[string]bool
+	for i := range b.ix {
+		if e := &b.ix[i]; e.kind == regular && b.endedForGood(e) {
+			if names == nil {
+				names = map[string]bool{}
+			}
+			names[e.spec.Name] = true
+		}
+	}
+	return names
 }

@@ -91,8 +91,10 @@ type Result struct {
 	Verdict *Verdict
 	// Events are those of this computation; a new verdict brings one.
 	Events []runtime.Event
+	// Ended names the regular containers that ended for good, for
+	// [runtime.SyncRequest]: nil if there are none.
+	Ended map[string]bool
 	// Illegal is set when the runtime claims that a container runs again that
-	// had ended for good. Status is then what was said before, but for the
-	// verdict.
+	// had ended for good. Of that one Status has what was said before.
 	Illegal *IllegalTransition
 }

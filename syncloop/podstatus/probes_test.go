@@ -117,10 +117,13 @@ func TestRestartOfAgentRemembersReadiness(t *testing.T) {
 	in.Readiness = podstatus.Probing{Workers: worker, Results: map[string]runtime.Verdict{"c0": runtime.VerdictSuccess}}
 	r := podstatus.Compute(in)
 
-	in = after(r, pod, running("c0"), running("c1"))
-	in.Readiness.Workers, in.AgentStarted = worker, now.Add(time.Minute)
-	again := podstatus.Compute(in)
-	require.True(t, again.Status.ContainerStatuses[0].Ready)
-	require.False(t, again.Status.ContainerStatuses[1].Ready)
-	require.False(t, again.Changed)
+	// Also of one that started just before the agent.
+	for _, age := range []time.Duration{time.Minute, time.Second} {
+		in = after(r, pod, running("c0"), running("c1"))
+		in.Readiness.Workers, in.AgentStarted = worker, now.Add(age)
+		again := podstatus.Compute(in)
+		require.True(t, again.Status.ContainerStatuses[0].Ready)
+		require.False(t, again.Status.ContainerStatuses[1].Ready)
+		require.False(t, again.Changed)
+	}
 }

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -108,9 +109,6 @@ func (w *world) checkRuns(v *syncloop.PodView, st *runtime.PodStatus) {
 		w.fail(Converges, "pod %s is wanted, and is %s", v.UID, v.Stage)
 		return
 	}
-	if p.lost && endsForGood(v.Pod) {
-		return
-	}
 	said := map[string]*v1.ContainerStatus{}
 	for _, list := range [][]v1.ContainerStatus{v.Status.InitContainerStatuses, v.Status.ContainerStatuses} {
 		for i := range list {
@@ -145,7 +143,8 @@ func (w *world) justChanged(c *runtime.ContainerStatus) bool {
 func (w *world) checkRegular(v *syncloop.PodView, st *runtime.PodStatus, c *v1.Container) {
 	instance := st.Container(c.Name)
 	switch {
-	case len(v.Pod.Spec.InitContainers) > 0, w.pods[v.UID].stuck: // it may wait for one that fails
+	case len(v.Pod.Spec.InitContainers) > 0: // it may wait for one that fails
+	case saysEnded(v.Pod, v.Status, c): // whatever the runtime remembers of it
 	case instance == nil:
 		if v.Work == "" && !restartsAll(v.Pod) { // which are removed while they wait
 			w.fail(Converges, "container %s of pod %s was never started", c.Name, v.UID)
@@ -155,6 +154,17 @@ func (w *world) checkRegular(v *syncloop.PodView, st *runtime.PodStatus, c *v1.C
 			w.fail(Converges, "container %s of pod %s ended %s ago, and was not started anew", c.Name, v.UID, late)
 		}
 	}
+}
+
+// saysEnded tells whether a regular container is said to have ended for good.
+func saysEnded(pod *v1.Pod, s *v1.PodStatus, c *v1.Container) bool {
+	for i := range s.ContainerStatuses {
+		if said := &s.ContainerStatuses[i]; said.Name == c.Name {
+			end := cmp.Or(said.State.Terminated, said.LastTerminationState.Terminated)
+			return said.State.Running == nil && end != nil && !restartsAll(pod) && !runtime.RestartAfterExit(pod, c, end.ExitCode)
+		}
+	}
+	return false
 }
 
 // checkGone sees that nothing is left of pods that nobody wants.

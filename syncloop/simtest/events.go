@@ -123,7 +123,6 @@ func (w *world) loseTrack(source, name, container string) {
 		w.breaker(func(b Breaker) {
 			if b.LoseTrack(p.UID, container) == nil {
 				p.disturbed(container)
-				p.lost = true
 			}
 		})
 	}
@@ -133,8 +132,6 @@ func (w *world) failSandbox(source, name string) {
 	if p := w.target(source, name); p != nil {
 		w.breaker(func(b Breaker) {
 			p.disturbed()
-			p.lost = true
-			p.stuck = p.pod.Spec.RestartPolicy == v1.RestartPolicyNever
 			_ = b.FailSandbox(p.UID)
 		})
 	}

@@ -200,15 +200,4 @@ func regular(pod *v1.Pod, name string) bool {
 	return false
 }
 
-// endsForGood tells whether some container of the pod may end for good while
-// others run on.
-func endsForGood(pod *v1.Pod) bool {
-	for i := range pod.Spec.Containers {
-		if pod.Spec.Containers[i].RestartPolicy != nil {
-			return true
-		}
-	}
-	return pod.Spec.RestartPolicy != v1.RestartPolicyAlways
-}
-
 func restartsAll(pod *v1.Pod) bool { return runtime.HasRestartAllRule(pod) }

@@ -48,6 +48,8 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 		"a record that is behind undoes no end":                  304,
 		"a sentence is not followed by an older word":            1880,
 		"a verdict on a deadline is a reason to stop":            180,
+		"a pod that lost its sandbox and gets no other":          1402,
+		"a pod that was ready just before the agent ended":       35570,
 		"back-off outlives the sandbox":                          2050,
 		"readiness of sidecars":                                  2,
 		"restart counts survive a record that is behind":         539,
@@ -56,6 +58,7 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 		"the remains of an end that was taken up are removed":    778,
 		"the successor waits for a pod whose stop an agent left": 324,
 		"the successor waits for a pod that nobody wrote down":   20505,
+		"what ended well before the runtime forgot its pod":      25702,
 		"what is lost, of a pod that never restarts":             264,
 	} {
 		t.Run(name, func(t *testing.T) {

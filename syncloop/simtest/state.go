@@ -31,9 +31,6 @@ type podState struct {
 	// vanished: the runtime forgot it. forgotten: the store had nothing of it
 	// when the agent ended.
 	vanished, forgotten bool
-	// stuck: its sandbox failed, and its policy allows no other one. What never
-	// began in it never will, as in the kubelet.
-	stuck bool
 	// mustStop: nothing of it is to run for longer than its grace since then.
 	mustStop bool
 	since    time.Time
@@ -41,10 +38,6 @@ type podState struct {
 
 	running   bool
 	instances map[string]*instance
-	// lost: the runtime lost track of it once, or its sandbox. A container that
-	// must not run again is then said to have ended for good, and started anew all
-	// the same, as the kubelet does it, and the status of the pod stands still.
-	lost bool
 	// probed and unready are the instances whose liveness or readiness probe
 	// has failed.
 	probed, unready map[string]bool
@@ -197,7 +190,7 @@ func (w *world) lostAgent() {
 // removed follows the removal of all that the runtime kept of a pod.
 func (w *world) removed(uid types.UID) {
 	if p := w.pods[uid]; p != nil {
-		p.ending, p.vanished, p.stuck = false, false, false
+		p.ending, p.vanished = false, false
 		clear(p.instances)
 	}
 }

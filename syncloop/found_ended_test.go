@@ -1,0 +1,87 @@
+package syncloop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/syncloop/podstatus"
+)
+
+// What package simtest found about containers that ended for good.
+
+// and adds a container of that name, which behaves as the script says.
+func and(name string, s runtimetest.Script) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Spec.Containers = append(p.Spec.Containers, v1.Container{Name: name, Image: "image", Command: s.Command()})
+	}
+}
+
+// containerStatus is what was said last of a container.
+func (w *world) containerStatus(p *v1.Pod, name string) v1.ContainerStatus {
+	status := w.sink.Status(p.UID)
+	for _, c := range status.ContainerStatuses {
+		if c.Name == name {
+			return c
+		}
+	}
+	return v1.ContainerStatus{}
+}
+
+// Seeds 264, 1223 and 3009: a container that was lost ended for good, if its policy
+// says so. It was started anew, and nothing was said of its pod from then on.
+func TestLostContainerOfAPodThatNeverRestarts(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		job := pod("job", policy(v1.RestartPolicyNever), and("d", runtimetest.RunsFor(time.Hour, 0)))
+		w.add(job)
+		require.NoError(t, w.fake.LoseTrack(job.UID, "c"))
+		sleep(2 * time.Minute)
+		require.Equal(t, int32(137), w.containerStatus(job, "c").State.Terminated.ExitCode)
+		require.NotEqual(t, runtime.StateRunning, w.observed(job.UID).Container("c").State)
+		require.True(t, w.containerStatus(job, "d").Ready)
+
+		sleep(time.Hour)
+		require.NotNil(t, w.containerStatus(job, "d").State.Terminated, "of the others all is said")
+		require.Equal(t, v1.PodFailed, w.phase(job.UID))
+	})
+}
+
+// Seeds 25702, 27213 and 31344: what ended well is not repeated because the runtime
+// forgot the pod, and nothing else of it goes unsaid.
+func TestForgottenPodRepeatsNothingThatEndedWell(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		job := pod("job", policy(v1.RestartPolicyOnFailure), running(runtimetest.ExitsWith(0)), and("d", runtimetest.RunsFor(time.Hour, 0)))
+		w.add(job)
+		sleep(time.Minute)
+		w.fake.Forget(job.UID)
+		sleep(10 * time.Minute)
+		require.Nil(t, w.observed(job.UID).Container("c"))
+		require.Equal(t, runtime.StateRunning, w.observed(job.UID).Container("d").State)
+		require.NotNil(t, w.containerStatus(job, "c").State.Terminated)
+		require.NotNil(t, w.containerStatus(job, "d").State.Running)
+		sleep(time.Hour)
+		require.Equal(t, v1.PodSucceeded, w.phase(job.UID))
+	})
+}
+
+// Seeds 1402 and 2003: a pod that lost its sandbox and gets no other can't go on, and
+// was Pending for ever.
+func TestPodThatCannotGoOnFails(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		job := pod("job", policy(v1.RestartPolicyNever))
+		job.Spec.InitContainers = []v1.Container{{Name: "i", Image: "image", Command: runtimetest.RunsFor(time.Minute, 0).Command()}}
+		job.Spec.Containers[0].Command = runtimetest.Script{StartDelay: time.Minute}.Command()
+		w.add(job)
+		sleep(90 * time.Second)
+		require.Equal(t, v1.PodPending, w.phase(job.UID))
+		require.NoError(t, w.fake.FailSandbox(job.UID))
+		sleep(5 * time.Minute)
+		require.Equal(t, v1.PodFailed, w.phase(job.UID))
+		require.Equal(t, podstatus.ReasonSandboxLost, w.sink.Status(job.UID).Reason)
+		require.Len(t, w.events.With(podstatus.ReasonSandboxLost), 1)
+	})
+}
