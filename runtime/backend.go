@@ -96,6 +96,9 @@ type BackendLimits struct {
 	// SharedNetwork: all pods share the node's network, so that container
 	// ports are host ports and each pod has the node's address.
 	SharedNetwork bool
+	// SharedFiles: containers see the node's files where they are, so that what
+	// other users must not read has to be closed to them.
+	SharedFiles bool
 }
 
 // Filter selects sandboxes or containers. The zero value selects all.

@@ -24,7 +24,7 @@ type Backend struct {
 func (b *Backend) lock() (unlock func()) { b.mu.Lock(); return b.mu.Unlock }
 
 func (b *Backend) Info(context.Context) (runtime.BackendInfo, error) {
-	return runtime.BackendInfo{Name: "gofunc", Limits: runtime.BackendLimits{DiesWithAgent: true, NoExec: true, NoGrace: true, SharedNetwork: true}}, nil
+	return runtime.BackendInfo{Name: "gofunc", Limits: runtime.BackendLimits{DiesWithAgent: true, NoExec: true, NoGrace: true, SharedNetwork: true, SharedFiles: true}}, nil
 }
 
 func (b *Backend) CreateSandbox(_ context.Context, cfg runtime.SandboxConfig) (string, error) {

@@ -14,13 +14,13 @@ import (
 // errRunning refuses to remove what a container may still use.
 var errRunning = errors.New("a container of it runs")
 
-// RemoveVolumes removes the pod's emptyDirs and what is in them; a hostPath is
-// the host's and stays. It fails while a container of the pod runs.
+// RemoveVolumes removes the pod's volumes and what is in them; a hostPath is the
+// host's and stays. It fails while a container of the pod runs.
 func (r *Runtime) RemoveVolumes(ctx context.Context, uid types.UID) error {
 	if _, err := r.readStopped(ctx, uid); err != nil {
 		return fmt.Errorf("remove volumes of pod %s: %w", uid, err)
 	}
-	if err := os.RemoveAll(r.layout.volumesDir(uid)); err != nil {
+	if err := r.layout.removeVolumes(uid); err != nil {
 		return fmt.Errorf("remove volumes of pod %s: %w", uid, err)
 	}
 	r.unregister(uid)
@@ -99,5 +99,5 @@ func (r *Runtime) removeFolders(ref runtime.PodRef) error {
 			}
 		}
 	}
-	return os.RemoveAll(r.layout.podDir(ref.UID))
+	return errors.Join(r.layout.removeVolumes(ref.UID), os.RemoveAll(r.layout.podDir(ref.UID)))
 }

@@ -19,9 +19,23 @@
 //
 // All that a pod has on disk is under one root:
 //
-//	ROOT/pods/UID/volumes/VOLUME            an emptyDir
+//	ROOT/pods/UID/volumes/VOLUME            an emptyDir, or what the agent fills
+//	ROOT/pods/UID/secrets/VOLUME            the same with a Secret in it
 //	ROOT/pods/UID/containers/NAME/N.message the termination message of instance N
 //	ROOT/logs/NAMESPACE_NAME_UID/NAME/N.log the log of instance N, CRI lines
+//
+// # ConfigMaps and Secrets
+//
+// What Config.Objects gives reaches containers as environment, fixed when a
+// container starts, and as volumes (configMap, secret, downwardAPI, projected),
+// which each pass over the pod brings up to date: all files of a volume change in
+// one step, by a link that is renamed; a subPath shows what it was when its
+// container started. Volumes are read-only to containers, where the backend can
+// see to that.
+//
+// The folder of secrets is a file system in memory where the agent may mount one
+// (on Linux, as root), and a folder on disk otherwise. Where containers see the
+// node's files, BackendLimits.SharedFiles, only the pod's user may enter it.
 //
 // # Ownership
 //

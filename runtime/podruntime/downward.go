@@ -21,6 +21,7 @@ type podFacts struct {
 	nodeName    string   // for a pod that names no node
 	allocatable v1.ResourceList
 	objects     objectReader
+	sharedFiles bool // containers see the host's files, for volumes
 }
 
 // field resolves a fieldRef.

@@ -52,6 +52,9 @@ func (l layout) podDir(uid types.UID) string { return filepath.Join(l.podsDir(),
 
 func (l layout) volumesDir(uid types.UID) string { return filepath.Join(l.podDir(uid), "volumes") }
 
+// secretsDir holds the volumes with secrets.
+func (l layout) secretsDir(uid types.UID) string { return filepath.Join(l.podDir(uid), "secrets") }
+
 func (l layout) messageDir(uid types.UID, container string) string {
 	return filepath.Join(l.podDir(uid), "containers", container)
 }

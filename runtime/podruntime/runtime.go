@@ -52,12 +52,39 @@ func New(cfg Config) (*Runtime, error) {
 
 // Watch forwards the hints of a backend that is a [runtime.Watcher]; for
 // another it returns [runtime.ErrNotSupported] at once.
+//
+// With Objects that are an [ObjectWatcher] it also gives a hint for each pod that
+// a changed object concerns: the pass that follows brings the pod's volumes up to
+// date, and tries again what could not start for want of the object.
 func (r *Runtime) Watch(ctx context.Context, notify func(types.UID)) error {
 	w, ok := r.cfg.Backend.(runtime.Watcher)
 	if !ok {
 		return fmt.Errorf("watch: backend: %w", runtime.ErrNotSupported)
 	}
+	if objects, ok := r.cfg.Objects.(ObjectWatcher); ok {
+		inner, cancel := context.WithCancel(ctx)
+		var watching sync.WaitGroup
+		watching.Go(func() { r.watchObjects(inner, objects, notify) })
+		defer watching.Wait()
+		defer cancel()
+	}
 	return w.Watch(ctx, notify)
+}
+
+func (r *Runtime) watchObjects(ctx context.Context, objects ObjectWatcher, notify func(types.UID)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-objects.Changed():
+		}
+		for _, uid := range objects.Take() {
+			if s := r.known(uid); s != nil {
+				s.releaseHolds()
+			}
+			notify(uid)
+		}
+	}
 }
 
 // Exec runs a command in a container of a backend that is a [runtime.Execer];

@@ -13,8 +13,15 @@ import (
 
 // makeVolumes makes the pod's volumes. If one can't be made, no container of
 // the plan can be started, and each says why.
-func (p *pass) makeVolumes(a runtime.Actions) error {
-	volumes, err := p.layout.makeVolumes(p.pod)
+func (p *pass) makeVolumes(ctx context.Context, a runtime.Actions) error {
+	facts, err := p.volumeFacts(ctx)
+	var volumes map[string]volume
+	if err == nil {
+		volumes, err = p.layout.makeVolumes(facts)
+	}
+	if ctx.Err() != nil {
+		return ended(ctx)
+	}
 	if err == nil {
 		p.volumes = volumes
 		return nil
@@ -28,6 +35,43 @@ func (p *pass) makeVolumes(a runtime.Actions) error {
 		}
 	}
 	return err
+}
+
+// volumeFacts are the facts, and what the backend says of files if there are
+// secrets among the volumes.
+func (p *pass) volumeFacts(ctx context.Context) (podFacts, error) {
+	facts := p.facts(ctx)
+	for i := range p.pod.Spec.Volumes {
+		if !holdsSecret(&p.pod.Spec.Volumes[i].VolumeSource) {
+			continue
+		}
+		info, err := p.cfg.Backend.Info(ctx)
+		if err != nil {
+			return facts, fmt.Errorf("ask the backend what its containers see: %w", err)
+		}
+		facts.sharedFiles = info.Limits.SharedFiles
+		break
+	}
+	return facts, nil
+}
+
+// refreshVolumes brings what the agent fills up to date while containers run.
+// Where it can't, they keep what they have.
+func (p *pass) refreshVolumes(ctx context.Context) {
+	used := mountedVolumes(p.pod)
+	for i := range p.pod.Spec.Volumes {
+		v := &p.pod.Spec.Volumes[i]
+		if !used[v.Name] || !isFilled(&v.VolumeSource) {
+			continue
+		}
+		facts, err := p.volumeFacts(ctx)
+		if err == nil {
+			_, err = p.layout.makeFilled(facts, v)
+		}
+		if err != nil && ctx.Err() == nil {
+			p.warn(p.state, objectOf(p.pod, ""), "FailedMount", (&volumeError{volume: v.Name, err: err}).Error())
+		}
+	}
 }
 
 // createSandbox makes the pod's sandbox and learns its addresses.

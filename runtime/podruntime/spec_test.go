@@ -82,7 +82,7 @@ func TestEmptyDirOfAGroup(t *testing.T) {
 	pod := podWith(v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}})
 	group := int64(os.Getgid())
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{FSGroup: &group}
-	_, err := l.makeVolumes(pod)
+	_, err := l.makeVolumes(podFacts{pod: pod})
 	require.NoError(t, err)
 	info, err := os.Stat(filepath.Join(l.volumesDir(pod.UID), "v"))
 	require.NoError(t, err)

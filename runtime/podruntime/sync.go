@@ -32,7 +32,9 @@ import (
 //     [runtime.ResizeError], and does not hold up the start of others.
 //
 // Volumes are made before the first container; one that can't be made keeps
-// the whole pod from starting, and is the error of the pass. A postStart hook
+// the whole pod from starting, and is the error of the pass. Volumes that hold
+// ConfigMaps, Secrets or the pod's own fields are brought up to date in each
+// pass; where that fails, what runs keeps what it has. A postStart hook
 // is part of the start of its container.
 //
 // When the context ends, pulls and hooks are ended with it, no further
@@ -61,7 +63,7 @@ type pass struct {
 
 	sandboxID string
 	podIPs    []string
-	volumes   map[string]string // host paths by name
+	volumes   map[string]volume // by name
 
 	mu     sync.Mutex // guards result while containers start
 	result runtime.SyncResult
@@ -119,12 +121,15 @@ func (p *pass) run(ctx context.Context, a runtime.Actions) error {
 	if a.KillPod && !a.CreateSandbox {
 		return p.remove(ctx, a)
 	}
+	p.podIPs = p.req.Status.IPs
 	if startsAny(a) {
-		if err := p.makeVolumes(a); err != nil {
+		if err := p.makeVolumes(ctx, a); err != nil {
 			return err
 		}
+	} else {
+		p.refreshVolumes(ctx)
 	}
-	p.sandboxID, p.podIPs = a.SandboxID, p.req.Status.IPs
+	p.sandboxID = a.SandboxID
 	if a.CreateSandbox {
 		if err := p.createSandbox(ctx, a.Attempt); err != nil {
 			return err

@@ -26,25 +26,32 @@ func (e *volumeError) Error() string {
 
 func (e *volumeError) Unwrap() error { return e.err }
 
+// volume is what the mounts of a volume show.
+type volume struct {
+	path string // on the host
+	// filled: the agent fills it, and its containers only read it.
+	filled bool
+}
+
 // makeVolumes makes or checks every volume that some container of the pod
-// mounts, and returns their host paths by name. It is repeated before each
-// start and changes nothing that is there. A volume that no one mounts is not
-// looked at, whatever its kind.
-func (l layout) makeVolumes(pod *v1.Pod) (map[string]string, error) {
-	used := mountedVolumes(pod)
-	paths := make(map[string]string, len(used))
-	for i := range pod.Spec.Volumes {
-		v := &pod.Spec.Volumes[i]
+// mounts, and returns them by name. It is repeated before each start: what the
+// agent fills is brought up to date, and nothing else that is there changes. A
+// volume that no one mounts is not looked at, whatever its kind.
+func (l layout) makeVolumes(facts podFacts) (map[string]volume, error) {
+	used := mountedVolumes(facts.pod)
+	volumes := make(map[string]volume, len(used))
+	for i := range facts.pod.Spec.Volumes {
+		v := &facts.pod.Spec.Volumes[i]
 		if !used[v.Name] {
 			continue
 		}
-		path, err := l.makeVolume(pod, v)
+		path, err := l.makeVolume(facts, v)
 		if err != nil {
 			return nil, &volumeError{volume: v.Name, err: err}
 		}
-		paths[v.Name] = path
+		volumes[v.Name] = volume{path: path, filled: isFilled(&v.VolumeSource)}
 	}
-	return paths, nil
+	return volumes, nil
 }
 
 func mountedVolumes(pod *v1.Pod) map[string]bool {
@@ -57,10 +64,12 @@ func mountedVolumes(pod *v1.Pod) map[string]bool {
 	return used
 }
 
-func (l layout) makeVolume(pod *v1.Pod, v *v1.Volume) (string, error) {
+func (l layout) makeVolume(facts podFacts, v *v1.Volume) (string, error) {
 	switch {
+	case isFilled(&v.VolumeSource):
+		return l.makeFilled(facts, v)
 	case v.EmptyDir != nil:
-		return l.makeEmptyDir(pod, v.Name)
+		return l.makeEmptyDir(facts.pod, v.Name)
 	case v.HostPath != nil:
 		return v.HostPath.Path, checkHostPath(v.HostPath)
 	}
@@ -173,19 +182,23 @@ func createFile(path string, mode os.FileMode) error {
 	return f.Close()
 }
 
-// mountsOf resolves the mounts of a container; volumes are the host paths by
-// name, env is the container's own environment.
-func mountsOf(c *v1.Container, volumes map[string]string, env *environment) ([]runtime.Mount, error) {
+// mountsOf resolves the mounts of a container; env is its own environment.
+func mountsOf(c *v1.Container, volumes map[string]volume, env *environment) ([]runtime.Mount, error) {
 	var mounts []runtime.Mount
 	for i := range c.VolumeMounts {
 		m := &c.VolumeMounts[i]
-		hostPath, ok := volumes[m.Name]
+		v, ok := volumes[m.Name]
 		if !ok {
 			return nil, fmt.Errorf("volumeMounts[%d]: the pod has no volume %q", i, m.Name)
 		}
+		hostPath := v.path
 		sub, err := subPathOf(m, env)
 		if err == nil && sub != "" {
-			hostPath, err = within(hostPath, sub)
+			if v.filled {
+				hostPath, err = pinLocal(v.path, sub, fmt.Sprintf("%s-%d", c.Name, i))
+			} else {
+				hostPath, err = within(v.path, sub)
+			}
 			if err != nil {
 				// By its spelling in the spec: a variable in it may be a secret.
 				err = fmt.Errorf("subPath %q: %w", m.SubPath+m.SubPathExpr, err)
@@ -199,7 +212,7 @@ func mountsOf(c *v1.Container, volumes map[string]string, env *environment) ([]r
 			containerPath = "/" + containerPath
 		}
 		mounts = append(mounts, runtime.Mount{
-			Name: m.Name, HostPath: hostPath, ContainerPath: containerPath, ReadOnly: m.ReadOnly,
+			Name: m.Name, HostPath: hostPath, ContainerPath: containerPath, ReadOnly: m.ReadOnly || v.filled,
 		})
 	}
 	return mounts, nil

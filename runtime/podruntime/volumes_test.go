@@ -33,16 +33,16 @@ func hostPath(path string, kind v1.HostPathType) v1.VolumeSource {
 func TestEmptyDir(t *testing.T) {
 	l := layout{root: t.TempDir()}
 	pod := podWith(v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}})
-	paths, err := l.makeVolumes(pod)
+	paths, err := l.makeVolumes(podFacts{pod: pod})
 	require.NoError(t, err)
 	dir := filepath.Join(l.root, "pods", "1234", "volumes", "v")
-	require.Equal(t, map[string]string{"v": dir}, paths)
+	require.Equal(t, map[string]volume{"v": {path: dir}}, paths)
 	info, err := os.Stat(dir)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o777), info.Mode().Perm(), "every user of a container writes to it")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "kept"), nil, 0o600))
-	_, err = l.makeVolumes(pod)
+	_, err = l.makeVolumes(podFacts{pod: pod})
 	require.NoError(t, err)
 	require.FileExists(t, filepath.Join(dir, "kept"), "made once")
 }
@@ -83,7 +83,7 @@ func TestHostPathTypes(t *testing.T) {
 		{"unknown", dir, "Tape", `type "Tape" is not supported`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := layout{root: t.TempDir()}.makeVolumes(podWith(hostPath(tc.path, tc.kind)))
+			_, err := layout{root: t.TempDir()}.makeVolumes(podFacts{pod: podWith(hostPath(tc.path, tc.kind))})
 			if tc.err == "" {
 				require.NoError(t, err)
 				return
@@ -100,17 +100,16 @@ func TestHostPathTypes(t *testing.T) {
 func TestUnsupportedVolumeNamesItsKind(t *testing.T) {
 	l := layout{root: t.TempDir()}
 	for kind, source := range map[string]v1.VolumeSource{
-		"configMap":             {ConfigMap: &v1.ConfigMapVolumeSource{}},
+		"nfs":                   {NFS: &v1.NFSVolumeSource{}},
 		"persistentVolumeClaim": {PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{}},
-		"downwardAPI":           {DownwardAPI: &v1.DownwardAPIVolumeSource{}},
 		"unknown":               {},
 	} {
-		_, err := l.makeVolumes(podWith(source))
+		_, err := l.makeVolumes(podFacts{pod: podWith(source)})
 		require.EqualError(t, err, `MountVolume.SetUp failed for volume "v" : volumes of kind `+kind+` are not supported`)
 	}
 	unused := podWith(v1.VolumeSource{NFS: &v1.NFSVolumeSource{}})
 	unused.Spec.Containers[0].VolumeMounts = nil
-	_, err := l.makeVolumes(unused)
+	_, err := l.makeVolumes(podFacts{pod: unused})
 	require.NoError(t, err, "a volume that no one mounts is not looked at")
 }
 
@@ -151,7 +150,7 @@ func TestMounts(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.mount.Name = "v"
-			got, err := mountsOf(&v1.Container{VolumeMounts: []v1.VolumeMount{tc.mount}}, map[string]string{"v": dir}, env)
+			got, err := mountsOf(&v1.Container{VolumeMounts: []v1.VolumeMount{tc.mount}}, map[string]volume{"v": {path: dir}}, env)
 			if tc.err != "" {
 				require.ErrorContains(t, err, tc.err)
 				require.NotContains(t, err.Error(), "secret")
@@ -175,7 +174,7 @@ func TestHostileNamesReachNoPath(t *testing.T) {
 	require.NoError(t, l.check(runtime.PodRef{UID: "u", Namespace: "n", Name: "web-0.example"}))
 	pod := podWith(v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{}})
 	pod.Spec.Volumes[0].Name, pod.Spec.Containers[0].VolumeMounts[0].Name = "../../x", "../../x"
-	_, err := l.makeVolumes(pod)
+	_, err := l.makeVolumes(podFacts{pod: pod})
 	require.ErrorContains(t, err, "can't name a file")
 }
 

@@ -98,7 +98,7 @@ func (b *Backend) Info(context.Context) (runtime.BackendInfo, error) {
 	return runtime.BackendInfo{
 		Name:    Name,
 		Version: Version,
-		Limits:  runtime.BackendLimits{SharedNetwork: true},
+		Limits:  runtime.BackendLimits{SharedNetwork: true, SharedFiles: true},
 	}, nil
 }
 
