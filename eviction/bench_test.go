@@ -1,6 +1,7 @@
 package eviction_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/eviction/evictiontest"
 )
 
 var sizes = []int{110, 1000, 10_000, 100_000}
@@ -23,7 +25,7 @@ func benchInput(n int, available string) eviction.Input {
 		panic(err)
 	}
 	in := eviction.Input{
-		Policy: policy, Pods: eviction.NewPods(nil), Stats: make(map[types.UID]*eviction.PodStats, n), Now: at(0),
+		Policy: policy, Pods: eviction.NewPods(nil), Now: at(0),
 		Observations: []eviction.Observation{
 			seen(eviction.MemoryAvailable, available, "64Gi", 0), seen(eviction.NodeFsAvailable, "50Gi", "100Gi", 0),
 			seen(eviction.NodeFsInodesFree, "5M", "10M", 0), seen(eviction.ImageFsAvailable, "50Gi", "100Gi", 0), seen(eviction.PIDAvailable, "20k", "32k", 0),
@@ -45,7 +47,7 @@ func benchInput(n int, available string) eviction.Input {
 		stats.Containers = []eviction.ContainerStats{first, second}
 		stats.Volumes = []eviction.VolumeStats{{Name: "cache", FsStats: fs}}
 		stats.EphemeralStorage = &fs
-		in.Stats[pod.UID] = stats
+		in.Pods.Measure(pod.UID, stats)
 	}
 	return in
 }
@@ -78,6 +80,44 @@ func BenchmarkRanking(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkRound is a whole round, with reading the stats of pods out of a map.
+func BenchmarkRound(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		free int64
+	}{{"calm", 32 << 30}, {"pressure", 100 << 20}} {
+		for _, n := range sizes[:3] {
+			b.Run(fmt.Sprintf("%s/pods=%d", c.name, n), func(b *testing.B) {
+				in := benchInput(n, "32Gi")
+				var node evictiontest.Stats
+				node.Set(eviction.MemoryAvailable, c.free, 64<<30)
+				var pods []*v1.Pod
+				for p := range in.Pods.All() {
+					pods = append(pods, p)
+					node.SetPodMemory(p.UID, uint64(p.UID[len(p.UID)-1])<<20)
+				}
+				killed := 0
+				m, err := eviction.NewManager(eviction.Config{
+					Policy: in.Policy, Stats: &node, Pods: func() []*v1.Pod { return pods },
+					Kill: func(context.Context, eviction.Victim) error { killed++; return nil },
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := m.Round(b.Context()); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if (killed > 0) != (c.name == "pressure") {
+					b.Fatal(killed)
+				}
+			})
+		}
 	}
 }
 

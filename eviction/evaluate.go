@@ -41,11 +41,10 @@ type Input struct {
 	Policy Policy
 	// Observations of this round. A signal that was not measured is left out.
 	Observations []Observation
-	// Pods are the active ones; nil is none.
+	// Pods are the active ones, with their stats; nil is none. The stats of
+	// [Pods.Limited] are looked at in every round, those of all when one must
+	// go.
 	Pods *Pods
-	// Stats by UID. Those of [Pods.Limited] are looked at in every round,
-	// those of all pods when one must go.
-	Stats map[types.UID]*PodStats
 	// Spare says of pods why they may not go in this round, besides protected
 	// ones: their stats could not be read, say.
 	Spare map[types.UID]string
@@ -130,8 +129,9 @@ func (out *Outcome) act(trigger Threshold, acting []Threshold) {
 	out.Reclaim = p.Layout.reclaims(trigger.Signal)
 	ranking := p.rankingOf(trigger.Signal)
 	out.ranking = &ranking
-	if c := ranking.first(out.in.Pods, out.in.Stats, out.in.Spare); c != nil {
-		victim := underPressure(p, out.Short, trigger, c.pod, out.in.Stats[c.pod.UID], basis(p, out.Short, acting, out.State))
+	if at := ranking.first(out.in.Pods, out.in.Spare); at >= 0 {
+		pod, stats := out.in.Pods.kept[at].pod, out.in.Pods.stats(at)
+		victim := underPressure(p, out.Short, trigger, pod, stats, basis(p, out.Short, acting, out.State))
 		out.Victim, out.State.Stuck = &victim, ""
 		return
 	}
@@ -166,18 +166,18 @@ func (out *Outcome) Relieved(after []Observation) bool {
 }
 
 // Ranking is the whole order in which pods would go, protected ones among them,
-// with the reason for each place. It is empty in a calm round. Pods and Stats of
-// the input must not have changed since.
+// with the reason for each place. It is empty in a calm round. The Pods of the
+// input must not have changed since.
 func (out *Outcome) Ranking() []Place {
 	if out.ranking == nil {
 		return nil
 	}
-	return out.ranking.all(out.in.Pods, out.in.Stats, out.in.Spare)
+	return out.ranking.all(out.in.Pods, out.in.Spare)
 }
 
 // Rank orders pods as they would go if the signal were short, whether it is or
 // not.
-func Rank(p Policy, s Signal, pods *Pods, stats map[types.UID]*PodStats) []Place {
+func Rank(p Policy, s Signal, pods *Pods) []Place {
 	r := p.rankingOf(s)
-	return r.all(pods, stats, nil)
+	return r.all(pods, nil)
 }

@@ -44,7 +44,6 @@ func input(t *testing.T, available string, pods ...*v1.Pod) eviction.Input {
 		},
 		Observations: []eviction.Observation{seen(eviction.MemoryAvailable, available, "10Gi", 0)},
 		Pods:         eviction.PodsOf(pods...),
-		Stats:        map[types.UID]*eviction.PodStats{},
 		Now:          at(0),
 	}
 }
@@ -78,7 +77,7 @@ func TestMemoryRanking(t *testing.T) {
 	for name, used := range map[types.UID]uint64{
 		"guaranteed-low": 900, "burstable-below": 50, "burstable-above": 400, "best-effort-high": 400, "best-effort-low": 100,
 	} {
-		in.Stats["uid-"+name] = usesMemory(used << 20)
+		in.Pods.Measure(types.UID("uid-"+name), usesMemory(used<<20))
 	}
 	out := eviction.Evaluate(in)
 	require.Equal(t, "best-effort-low", out.Victim.Pod.Name)
@@ -96,7 +95,7 @@ func TestPIDRanking(t *testing.T) {
 	in.Policy.Thresholds = mustThresholds(t, eviction.Settings{Hard: map[string]string{"pid.available": "1200"}})
 	in.Observations = []eviction.Observation{seen(eviction.PIDAvailable, "500", "5000", 0)}
 	for name, n := range map[types.UID]uint64{"high": 900, "few": 100, "many": 400, "low-many": 600, "low-few": 50} {
-		in.Stats["uid-"+name] = &eviction.PodStats{ProcessStats: &eviction.ProcessStats{ProcessCount: &n}}
+		in.Pods.Measure(types.UID("uid-"+name), &eviction.PodStats{ProcessStats: &eviction.ProcessStats{ProcessCount: &n}})
 	}
 	out := eviction.Evaluate(in)
 	require.Equal(t, "low-many", out.Victim.Pod.Name)
@@ -108,7 +107,8 @@ func TestPIDRanking(t *testing.T) {
 // A pod without stats goes first; among equals, the one that came first.
 func TestPodsWithoutStatsAndTies(t *testing.T) {
 	in := input(t, "1Mi", namedPod("b"), namedPod("a"), namedPod("unknown"))
-	in.Stats["uid-a"], in.Stats["uid-b"] = usesMemory(5), usesMemory(5)
+	in.Pods.Measure("uid-a", usesMemory(5))
+	in.Pods.Measure("uid-b", usesMemory(5))
 	require.Equal(t, "unknown", eviction.Evaluate(in).Victim.Pod.Name)
 	in.Pods.Remove("uid-unknown")
 	require.Equal(t, "b", eviction.Evaluate(in).Victim.Pod.Name)
@@ -119,7 +119,9 @@ func TestPodsWithoutStatsAndTies(t *testing.T) {
 func TestCriticalPodsStay_73572_80491(t *testing.T) {
 	critical := podWith("critical", admission.CriticalPriority, nil)
 	in := input(t, "1Mi", staticPod("static"), critical, namedPod("innocent"))
-	in.Stats["uid-static"], in.Stats["uid-critical"], in.Stats["uid-innocent"] = usesMemory(9<<30), usesMemory(9<<30), usesMemory(1)
+	in.Pods.Measure("uid-static", usesMemory(9<<30))
+	in.Pods.Measure("uid-critical", usesMemory(9<<30))
+	in.Pods.Measure("uid-innocent", usesMemory(1))
 	out := eviction.Evaluate(in)
 	require.Equal(t, "innocent", out.Victim.Pod.Name)
 	require.Equal(t, "static", out.Ranking()[0].Pod.Name, "the worst offender stays")
@@ -268,9 +270,11 @@ func TestLocalStorageLimits(t *testing.T) {
 	inDir := func(n uint64) *eviction.PodStats {
 		return &eviction.PodStats{Volumes: []eviction.VolumeStats{{Name: "other"}, {Name: "cache", FsStats: *fs(n)}}}
 	}
-	in.Stats["uid-dir"], in.Stats["uid-static"], in.Stats["uid-fits"] = inDir(1<<20+1), inDir(1<<30), inDir(1<<20)
-	in.Stats["uid-whole"] = &eviction.PodStats{EphemeralStorage: fs(11 << 20)}
-	in.Stats["uid-container"] = &eviction.PodStats{Containers: []eviction.ContainerStats{{Name: "c", Rootfs: fs(9 << 20), Logs: fs(2 << 20)}}}
+	in.Pods.Measure("uid-dir", inDir(1<<20+1))
+	in.Pods.Measure("uid-static", inDir(1<<30))
+	in.Pods.Measure("uid-fits", inDir(1<<20))
+	in.Pods.Measure("uid-whole", &eviction.PodStats{EphemeralStorage: fs(11 << 20)})
+	in.Pods.Measure("uid-container", &eviction.PodStats{Containers: []eviction.ContainerStats{{Name: "c", Rootfs: fs(9 << 20), Logs: fs(2 << 20)}}})
 
 	out := eviction.Evaluate(in)
 	var messages []string
@@ -297,7 +301,7 @@ func TestVolumeOfUnknownUsage(t *testing.T) {
 	pod := namedPod("a")
 	pod.Spec.Volumes = []v1.Volume{emptyDir("cache", "1Mi")}
 	in := input(t, "5Gi", pod)
-	in.Stats["uid-a"] = &eviction.PodStats{Volumes: []eviction.VolumeStats{{Name: "cache"}}}
+	in.Pods.Measure("uid-a", &eviction.PodStats{Volumes: []eviction.VolumeStats{{Name: "cache"}}})
 	require.Empty(t, eviction.Evaluate(in).Over)
 }
 

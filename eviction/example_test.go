@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/eviction"
@@ -21,14 +20,15 @@ func ExampleEvaluate() {
 		fmt.Println(err)
 		return
 	}
+	pods := eviction.PodsOf(podWith("web", 0, memory("2Gi")), podWith("batch", 0, memory("64Mi")), staticPod("proxy"))
+	pods.Measure("uid-web", usesMemory(1<<30))
+	pods.Measure("uid-batch", usesMemory(512<<20))
+	pods.Measure("uid-proxy", usesMemory(4<<30))
 	out := eviction.Evaluate(eviction.Input{
 		Policy:       policy,
 		Observations: []eviction.Observation{{Signal: eviction.MemoryAvailable, Available: 700 << 20, Capacity: 8 << 30}},
-		Pods:         eviction.PodsOf(podWith("web", 0, memory("2Gi")), podWith("batch", 0, memory("64Mi")), staticPod("proxy")),
-		Stats: map[types.UID]*eviction.PodStats{
-			"uid-web": usesMemory(1 << 30), "uid-batch": usesMemory(512 << 20), "uid-proxy": usesMemory(4 << 30),
-		},
-		Now: time.Now(),
+		Pods:         pods,
+		Now:          time.Now(),
 	})
 	fmt.Println(out.Conditions, out.Victim.Pod.Name, out.Victim.Grace())
 	fmt.Printf("%q\n", out.Victim.Message)
@@ -49,9 +49,9 @@ func ExampleRank() {
 		return &eviction.PodStats{ProcessStats: &eviction.ProcessStats{ProcessCount: &n}}
 	}
 	pods := eviction.PodsOf(podWith("web", 0, nil), podWith("forks", 0, nil))
-	for _, p := range eviction.Rank(eviction.Policy{}, eviction.PIDAvailable, pods, map[types.UID]*eviction.PodStats{
-		"uid-web": stats(10), "uid-forks": stats(900),
-	}) {
+	pods.Measure("uid-web", stats(10))
+	pods.Measure("uid-forks", stats(900))
+	for _, p := range eviction.Rank(eviction.Policy{}, eviction.PIDAvailable, pods) {
 		fmt.Printf("%s: %s\n", p.Pod.Name, p.Reason)
 	}
 	// Output:
@@ -127,7 +127,7 @@ func ExampleAdmitHandler_olderRule() {
 	}
 	pods := eviction.NewPods(protect)
 	pods.Put(annotated)
-	fmt.Println(eviction.Rank(eviction.Policy{}, eviction.MemoryAvailable, pods, nil)[0].Protected == "")
+	fmt.Println(eviction.Rank(eviction.Policy{}, eviction.MemoryAvailable, pods)[0].Protected == "")
 	// Output:
 	// dns: admit, protected: false
 	// static: reject, protected: false

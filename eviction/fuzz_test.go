@@ -67,8 +67,9 @@ func FuzzEvaluate(f *testing.F) {
 		limited := namedPod("limited")
 		limited.Spec.Volumes = []v1.Volume{emptyDir("cache", "1Mi")}
 		pods := eviction.PodsOf(namedPod("a"), limited, staticPod("static"), podWith("critical", admission.CriticalPriority, nil))
+		pods.MeasureAll(s.Pods)
 		in := eviction.Input{
-			Policy: fuzzPolicy(t, flags), Observations: eviction.Observe(&s.Node), Pods: pods, Stats: s.PodsByUID(), Now: at(0),
+			Policy: fuzzPolicy(t, flags), Observations: eviction.Observe(&s.Node), Pods: pods, Now: at(0),
 		}
 		for round := range 4 {
 			before := fmt.Sprint(in.State)

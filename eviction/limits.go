@@ -56,17 +56,19 @@ func overLimits(in Input) []Victim {
 	if !in.Policy.LocalStorageLimits || in.Pods == nil {
 		return nil
 	}
-	breach := func(c *candidate) string { return c.limits.breach(in.Stats[c.uid], in.Policy.Layout) }
-	var over []*candidate
-	for _, c := range in.Pods.limited {
-		if stays(c, in.Spare) == "" && breach(c) != "" {
-			over = append(over, c)
+	var over []int
+	for _, l := range in.Pods.limited {
+		if l.over && l.round == in.Pods.round && stays(in.Pods.kept[l.place], in.Spare) == "" {
+			over = append(over, l.place)
 		}
 	}
-	slices.SortFunc(over, func(a, b *candidate) int { return cmp.Compare(a.order, b.order) })
+	slices.SortFunc(over, func(a, b int) int { return cmp.Compare(in.Pods.keys[a].order, in.Pods.keys[b].order) })
 	var victims []Victim
-	for _, c := range over {
-		victims = append(victims, overLimit(c.pod, breach(c)))
+	for _, place := range over {
+		c := in.Pods.kept[place]
+		if message := c.limits.breach(c.stats, in.Policy.Layout); message != "" {
+			victims = append(victims, overLimit(c.pod, message))
+		}
 	}
 	return victims
 }
@@ -76,14 +78,11 @@ func stays(c *candidate, spare map[types.UID]string) string {
 	if c.protected != "" || len(spare) == 0 {
 		return c.protected
 	}
-	return spare[c.uid]
+	return spare[c.pod.UID]
 }
 
 // breach is the message of the first limit that is exceeded, "" for none.
 func (l *storageLimits) breach(s *PodStats, layout Layout) string {
-	if s == nil {
-		return ""
-	}
 	for i := range l.emptyDirs {
 		d := &l.emptyDirs[i]
 		if used := volumeUsage(s, d.name); used != nil && used.UsedBytes != nil && above(bytes(used), &d.limit) {

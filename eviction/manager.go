@@ -23,7 +23,6 @@ type Manager struct {
 	// round that took it.
 	turn      chan struct{}
 	state     State
-	stats     map[types.UID]*PodStats
 	spare     map[types.UID]string
 	told      pace[runtime.Event]
 	toldPods  pace[types.UID]
@@ -68,8 +67,8 @@ func NewManager(cfg Config) (*Manager, error) {
 	m := &Manager{
 		cfg: cfg, pods: NewPods(cfg.Protect),
 		turn: make(chan struct{}, 1), early: make(chan struct{}, 1),
-		stats: map[types.UID]*PodStats{}, spare: map[types.UID]string{},
-		told: pace[runtime.Event]{}, toldPods: pace[types.UID]{},
+		spare: map[types.UID]string{},
+		told:  pace[runtime.Event]{}, toldPods: pace[types.UID]{},
 	}
 	var given []Threshold
 	m.cfg.Policy.Thresholds, given = ContainerFsThresholds(cfg.Policy.Thresholds, cfg.Policy.Layout)

@@ -198,8 +198,9 @@ func (n *replayedNode) round(policy, later eviction.Policy, r recordedRound) (o 
 	if r.SummaryError != "" {
 		return o
 	}
+	n.pods.MeasureAll(r.Summary.Pods)
 	in := eviction.Input{
-		Policy: policy, Observations: eviction.Observe(&r.Summary.Node), Pods: n.pods, Stats: r.Summary.PodsByUID(),
+		Policy: policy, Observations: eviction.Observe(&r.Summary.Node), Pods: n.pods,
 		State: n.state, Now: at(r.At),
 	}
 	out := eviction.Evaluate(in)

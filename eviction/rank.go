@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podStats are the stats of pods by UID.
-type podStats = map[types.UID]*PodStats
-
-// place is a pod's place in the ranking, before it is known against whom.
+// place is a pod's place in a ranking, before it is known against whom.
 type place struct {
-	c        *candidate
+	at       int // in Pods
+	order    uint64
+	priority int32
 	measured bool
-	usage    int64
 	exceeds  bool
+	usage    int64
 	over     excess
 }
 
@@ -26,118 +25,100 @@ type place struct {
 type ranking struct {
 	signal   Signal
 	resource v1.ResourceName
-	// usage is what a pod takes, and false where that is not known.
-	usage func(c *candidate, s *PodStats) (int64, bool)
+	// usage is what a pod takes of it.
+	usage func(*use) int64
 	// request is what usage is held against, and baseline what is taken off
 	// the usage in comparisons; the kubelet has two for inodes.
-	request, baseline func(c *candidate) exact
+	request, baseline func(*key) exact
+	// custom replaces these for a signal of the host's own.
+	custom *CustomSignal
 	// priorityFirst: requests don't count, and what is not known matters only
 	// among equals.
 	priorityFirst bool
 }
 
-func none(*candidate) exact             { return exact{} }
-func memoryRequest(c *candidate) exact  { return c.memory }
-func storageRequest(c *candidate) exact { return c.storage }
+func none(*key) exact             { return exact{} }
+func memoryRequest(k *key) exact  { return k.memory }
+func storageRequest(k *key) exact { return k.storage }
 
 // rankingOf is how pods are ranked when a signal is short.
 func (p Policy) rankingOf(s Signal) ranking {
 	r := ranking{signal: s, resource: p.meaning(s).Resource, request: none, baseline: none}
 	if custom, ok := p.Custom[s]; ok {
-		return r.custom(custom)
+		r.custom = &custom
+		return r
 	}
 	on := p.Layout.partsOn(s)
 	switch r.resource {
 	case v1.ResourceMemory:
 		r.request, r.baseline = memoryRequest, memoryRequest
-		r.usage = measured(func(_ *candidate, s *PodStats) int64 { return memoryUsage(s) })
+		r.usage = func(u *use) int64 { return u.memory }
 	case v1.ResourceEphemeralStorage:
 		r.request, r.baseline = storageRequest, storageRequest
-		r.usage = measured(func(c *candidate, s *PodStats) int64 { return diskUsage(c, s, on, bytes) })
+		r.usage = func(u *use) int64 { return u.bytes.on(on) }
 	case resourceInodes:
 		r.baseline = storageRequest
-		r.usage = measured(func(c *candidate, s *PodStats) int64 { return diskUsage(c, s, on, inodes) })
+		r.usage = func(u *use) int64 { return u.inodes.on(on) }
 	default:
 		r.priorityFirst = true
-		r.usage = measured(func(_ *candidate, s *PodStats) int64 { return processes(s) })
+		r.usage = func(u *use) int64 { return u.processes }
 	}
 	return r
-}
-
-// measured is the usage of pods that have stats.
-func measured(usage func(*candidate, *PodStats) int64) func(*candidate, *PodStats) (int64, bool) {
-	return func(c *candidate, s *PodStats) (int64, bool) {
-		if s == nil {
-			return 0, false
-		}
-		return usage(c, s), true
-	}
-}
-
-func (r ranking) custom(custom CustomSignal) ranking {
-	r.usage = func(*candidate, *PodStats) (int64, bool) { return 0, true }
-	if custom.Usage != nil {
-		r.usage = func(c *candidate, s *PodStats) (int64, bool) { return custom.Usage(c.pod, s) }
-	}
-	if custom.Request != nil {
-		r.request = func(c *candidate) exact { return exact{units: max(0, custom.Request(c.pod))} }
-		r.baseline = r.request
-	}
-	return r
-}
-
-func memoryUsage(s *PodStats) int64 {
-	if s.Memory == nil {
-		return 0
-	}
-	return number(s.Memory.WorkingSetBytes)
-}
-
-func processes(s *PodStats) int64 {
-	if s.ProcessStats == nil {
-		return 0
-	}
-	return number(s.ProcessStats.ProcessCount)
-}
-
-// diskUsage adds up what of a pod lies on a file system.
-func diskUsage(c *candidate, s *PodStats, on parts, measure func(*FsStats) int64) int64 {
-	var sum int64
-	for i := range s.Containers {
-		if on.rootfs {
-			sum = saturatingAdd(sum, measure(s.Containers[i].Rootfs))
-		}
-		if on.logs {
-			sum = saturatingAdd(sum, measure(s.Containers[i].Logs))
-		}
-	}
-	if on.volumes {
-		for _, name := range c.volumes {
-			sum = saturatingAdd(sum, measure(volumeUsage(s, name)))
-		}
-	}
-	return sum
 }
 
 // place measures one pod.
-func (r *ranking) place(c *candidate, stats podStats) place {
-	usage, ok := r.usage(c, stats[c.uid])
-	if !ok {
-		return place{c: c}
+func (r *ranking) place(pods *Pods, at int) place {
+	k := &pods.keys[at]
+	p := place{at: at, order: k.order, priority: k.priority}
+	if r.custom != nil {
+		return r.placeCustom(p, pods)
 	}
-	usage = max(usage, 0)
-	return place{
-		c: c, measured: true, usage: usage,
-		exceeds: r.request(c).exceeds(usage),
-		over:    r.baseline(c).excess(usage),
+	u := pods.measured(at)
+	if u == nil {
+		return p
 	}
+	p.measured, p.usage = true, r.usage(u)
+	p.exceeds, p.over = r.request(k).exceeds(p.usage), r.baseline(k).excess(p.usage)
+	return p
+}
+
+// placeCustom asks the host.
+func (r *ranking) placeCustom(p place, pods *Pods) place {
+	pod := pods.kept[p.at].pod
+	p.measured = true
+	if r.custom.Usage != nil {
+		p.usage, p.measured = r.custom.Usage(pod, pods.stats(p.at))
+	}
+	if !p.measured {
+		p.usage = 0
+		return p
+	}
+	p.usage = max(p.usage, 0)
+	request := r.customRequest(pod)
+	p.exceeds, p.over = request.exceeds(p.usage), request.excess(p.usage)
+	return p
+}
+
+func (r *ranking) customRequest(pod *v1.Pod) exact {
+	if r.custom.Request == nil {
+		return exact{}
+	}
+	return exact{units: max(0, r.custom.Request(pod))}
+}
+
+// asked is the request that a pod's usage is held against.
+func (r *ranking) asked(pods *Pods, at int) exact {
+	if r.custom != nil {
+		return r.customRequest(pods.kept[at].pod)
+	}
+	return r.request(&pods.keys[at])
 }
 
 // compare is negative when a goes before b: what is not measured first, then
 // what uses more than it asked for, then the lower priority, then the larger
 // excess, then who came first.
 func (r *ranking) compare(a, b *place) int {
-	priority := cmp.Compare(a.c.priority, b.c.priority)
+	priority := cmp.Compare(a.priority, b.priority)
 	if r.priorityFirst && priority != 0 {
 		return priority
 	}
@@ -155,7 +136,7 @@ func (r *ranking) compare(a, b *place) int {
 	if c := b.over.compare(a.over); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.c.order, b.c.order)
+	return cmp.Compare(a.order, b.order)
 }
 
 func trueFirst(a, b bool) int {
@@ -168,18 +149,19 @@ func trueFirst(a, b bool) int {
 	return 1
 }
 
-// first finds the pod that goes first of those that may, in one pass.
-func (r *ranking) first(pods *Pods, stats podStats, spare map[types.UID]string) *candidate {
-	var best place
-	for _, c := range pods.list() {
-		if stays(c, spare) != "" {
+// first finds the pod that goes first of those that may, in one pass. It tells
+// where it is, -1 when there is none.
+func (r *ranking) first(pods *Pods, spare map[types.UID]string) int {
+	best := place{at: -1}
+	for at := range pods.Len() {
+		if pods.keys[at].protected || len(spare) > 0 && spare[pods.kept[at].pod.UID] != "" {
 			continue
 		}
-		if p := r.place(c, stats); best.c == nil || r.compare(&p, &best) < 0 {
+		if p := r.place(pods, at); best.at < 0 || r.compare(&p, &best) < 0 {
 			best = p
 		}
 	}
-	return best.c
+	return best.at
 }
 
 // Place is a pod's place in a ranking.
@@ -201,23 +183,24 @@ type Place struct {
 }
 
 // all ranks every pod, protected ones too.
-func (r *ranking) all(pods *Pods, stats podStats, spare map[types.UID]string) []Place {
-	places := make([]place, 0, pods.Len())
-	for _, c := range pods.list() {
-		places = append(places, r.place(c, stats))
+func (r *ranking) all(pods *Pods, spare map[types.UID]string) []Place {
+	places := make([]place, pods.Len())
+	for at := range places {
+		places[at] = r.place(pods, at)
 	}
 	slices.SortFunc(places, func(a, b place) int { return r.compare(&a, &b) })
 	ranked := make([]Place, len(places))
 	for i := range places {
-		ranked[i] = r.tell(&places[i], stays(places[i].c, spare))
+		ranked[i] = r.tell(pods, &places[i], spare)
 	}
 	return ranked
 }
 
-func (r *ranking) tell(p *place, stays string) Place {
+func (r *ranking) tell(pods *Pods, p *place, spare map[types.UID]string) Place {
+	c := pods.kept[p.at]
 	told := Place{
-		Pod: p.c.pod, Protected: stays, Measured: p.measured, Usage: p.usage,
-		Request: r.request(p.c).units, Exceeds: p.exceeds, Priority: p.c.priority,
+		Pod: c.pod, Protected: stays(c, spare), Measured: p.measured, Usage: p.usage,
+		Request: r.asked(pods, p.at).units, Exceeds: p.exceeds, Priority: p.priority,
 	}
 	told.Reason = r.reason(told)
 	if told.Protected != "" {

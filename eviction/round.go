@@ -19,7 +19,10 @@ import (
 // round measures, decides and carries out. It has the turn.
 func (m *Manager) round(ctx context.Context) (*Done, error) {
 	m.pods.Set(m.cfg.Pods())
-	maps.DeleteFunc(m.toldPods, func(uid types.UID, _ *beat) bool { return m.pods.byUID[uid] == nil })
+	maps.DeleteFunc(m.toldPods, func(uid types.UID, _ *beat) bool {
+		_, known := m.pods.places[uid]
+		return !known
+	})
 	in, err := m.measure(ctx)
 	if err != nil {
 		return nil, err
@@ -50,16 +53,17 @@ func (m *Manager) measure(ctx context.Context) (Input, error) {
 	}
 	now := time.Now()
 	m.refresh(node, now)
-	pods := m.pods.Limited()
-	if !m.cfg.Policy.LocalStorageLimits {
-		pods = podsIn(nil)
+	var none *Pods
+	pods := none.All()
+	if m.cfg.Policy.LocalStorageLimits {
+		pods = m.pods.Limited()
 	}
 	if _, short := firstReclaimable(m.cfg.Policy, judge(m.cfg.Policy, observations, m.state, now).acting); short {
 		pods = m.pods.All()
 	}
 	m.measurePods(bounded, pods)
 	return Input{
-		Policy: m.cfg.Policy, Observations: observations, Pods: m.pods, Stats: m.stats, Spare: m.spare,
+		Policy: m.cfg.Policy, Observations: observations, Pods: m.pods, Spare: m.spare,
 		State: m.state, Now: now,
 	}, ctx.Err()
 }
@@ -68,13 +72,13 @@ func (m *Manager) measure(ctx context.Context) (Input, error) {
 // an error is no reason to evict.
 func (m *Manager) measurePods(ctx context.Context, pods iter.Seq[*v1.Pod]) {
 	before := len(m.spare)
-	clear(m.stats)
+	m.pods.Unmeasure()
 	clear(m.spare)
 	for pod := range pods {
 		stats, err := m.cfg.Stats.PodStats(ctx, pod.UID)
 		switch {
 		case err == nil && stats != nil:
-			m.stats[pod.UID] = stats
+			m.pods.Measure(pod.UID, stats)
 		case err != nil && !errors.Is(err, runtime.ErrNotFound):
 			m.spare[pod.UID] = fmt.Sprintf("its stats can't be read: %v", err)
 			if before == 0 && len(m.spare) == 1 {

@@ -13,7 +13,7 @@ type Summary struct {
 	Pods []PodStats `json:"pods"`
 }
 
-// PodsByUID indexes the pods of a summary, for [Input]. The stats are those of
+// PodsByUID indexes the pods of a summary. The stats are those of
 // the summary, not copies.
 func (s *Summary) PodsByUID() map[types.UID]*PodStats {
 	byUID := make(map[types.UID]*PodStats, len(s.Pods))

@@ -58,7 +58,7 @@ func decide(in eviction.Input, rank eviction.Signal) answer {
 	}
 	places := out.Ranking()
 	if rank != "" {
-		places = eviction.Rank(in.Policy, rank, in.Pods, in.Stats)
+		places = eviction.Rank(in.Policy, rank, in.Pods)
 	}
 	for _, p := range places {
 		a.Ranking = append(a.Ranking, ranked{p.Pod.Namespace, p.Pod.Name, p})

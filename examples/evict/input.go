@@ -65,9 +65,10 @@ func (o options) input(now time.Time) (eviction.Input, error) {
 	if err != nil {
 		return eviction.Input{}, err
 	}
+	set := eviction.PodsOf(pods...)
+	set.MeasureAll(summary.Pods)
 	in := eviction.Input{
-		Policy: policy, Observations: eviction.Observe(&summary.Node), Pods: eviction.PodsOf(pods...),
-		Stats: summary.PodsByUID(), Now: now,
+		Policy: policy, Observations: eviction.Observe(&summary.Node), Pods: set, Now: now,
 	}
 	if o.node != "" {
 		var node v1.Node
