@@ -81,8 +81,9 @@ func findProbe(list []*entry, name string) *entry {
 	return nil
 }
 
-// stateFor is what a probe is told of its container: the gate opens with the
-// verdict of the startup probe, and at once if there is none.
+// stateFor is what a probe is told of its container: the gate opens when the
+// startup probe has succeeded, which then is on hold, and at once if there is
+// none. A stop, which ends that probe, does not open it.
 func (c *container) stateFor(e *entry) State {
 	s := c.state
 	s.NoAddress = c.ip == "" && needsAddress(&e.action)
@@ -92,7 +93,7 @@ func (c *container) stateFor(e *entry) State {
 	s.Started = true
 	for _, other := range c.entries {
 		if other.tracker.kind == startup {
-			s.Started = other.tracker.ContainerID() == s.ContainerID && other.tracker.verdict == success
+			s.Started = other.tracker.ContainerID() == s.ContainerID && other.tracker.hold && other.tracker.verdict == success
 		}
 	}
 	return s

@@ -113,6 +113,24 @@ func TestStartupProbeOpensTheGate(t *testing.T) {
 	})
 }
 
+// What has not started when its pod is stopped is not taken for started: nobody asks
+// whether it is ready.
+func TestStopDoesNotOpenTheGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, probe.Config{})
+		w.prober.Script("app/startup", answer(probe.Failure))
+		s := probe.Settings{Period: time.Second, FailureThreshold: 100}
+		c := probe.Container{Name: "app", State: running("1"), Probes: []probe.Probe{named(probe.Startup, s), named(probe.Readiness, s)}}
+		c.State.Started = false
+		w.Set(ref("a"), c)
+		w.pass(3 * time.Second)
+		c.State.Terminating = true
+		w.Set(ref("a"), c)
+		w.pass(3 * time.Second)
+		require.Zero(t, w.prober.Probes("app/readiness"))
+	})
+}
+
 func TestFailedLivenessHoldsUntilTheNextInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, probe.Config{})

@@ -343,6 +343,30 @@ func TestReadinessIsProbedThroughTermination(t *testing.T) {
 	}
 }
 
+// An agent that starts anew amid a stop goes on probing.
+func TestReadinessIsProbedThroughAStopThatANewAgentTakesUp(t *testing.T) {
+	inProbedWorld(t, func(t *testing.T, w *world) {
+		w.stop()
+		withStore(w)
+		w.start()
+		p := pod("web", ready(every(10)), alive(every(1)), stubborn, grace(60))
+		w.add(p)
+		sleep(15 * time.Second)
+		deleted := p.DeepCopy()
+		deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		w.send(podmanager.OpDelete, deleted)
+		w.restart()
+		w.add(deleted)
+		require.True(t, w.isReady(p.UID))
+		asked := w.prober.Probes("c/liveness")
+		w.prober.Script("c/readiness", fails)
+		sleep(20 * time.Second)
+		require.True(t, w.observed(p.UID).Running())
+		require.False(t, w.isReady(p.UID))
+		require.Equal(t, asked, w.prober.Probes("c/liveness"))
+	})
+}
+
 // readySince is when the condition Ready changed last.
 func readySince(s v1.PodStatus) time.Time {
 	for _, c := range s.Conditions {

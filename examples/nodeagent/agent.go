@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
@@ -37,8 +38,9 @@ type agent struct {
 	stderr io.Writer
 
 	// final is how the pods stood when the run settled or the first signal
-	// came; nil before.
+	// came, and wrong what probes found then; nil before.
 	final []*v1.Pod
+	wrong map[types.UID]string
 	// cleanUp is set when nothing is to be left behind.
 	cleanUp bool
 }
@@ -66,7 +68,7 @@ func runAgent(o options) error {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	a.ask = &control{node: a.node, loop: house.loop, runtime: house.runtime, evictor: house.evictor, events: a.events}
+	a.ask = &control{node: a.node, loop: house.loop, probes: house.probes, runtime: house.runtime, evictor: house.evictor, events: a.events}
 	asked, err := serveControl(ctx, o.root, a.ask)
 	if err != nil {
 		return err
@@ -99,7 +101,7 @@ func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan
 				a.dump()
 				continue
 			}
-			a.final = a.pods()
+			a.finish(a.pods())
 			if s == syscall.SIGTERM && !a.stopOnTerm {
 				a.say("stopped; the pods go on, and the next agent on %s takes them over", a.root)
 				return nil
@@ -111,13 +113,13 @@ func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan
 				continue
 			}
 			if pods := a.pods(); settle.settled(pods, time.Now()) {
-				a.final = pods // as they were judged: a look later they may differ
+				a.finish(pods) // as they were judged: a look later they may differ
 				return a.stop(ctx, signals, syncloop.ShutdownOptions{Remove: true})
 			}
 		case <-draw.C:
 			a.draw()
 		case err := <-ended:
-			a.final = a.pods()
+			a.finish(a.pods())
 			return fmt.Errorf("the agent ended by itself: %w", err)
 		}
 	}
@@ -166,6 +168,11 @@ func (a *agent) dump() {
 	a.say("all that the agent knows was written to %s", path)
 }
 
+// finish keeps how the pods stand now.
+func (a *agent) finish(pods []*v1.Pod) {
+	a.final, a.wrong = pods, failing(a.house.loop, a.house.probes)
+}
+
 func (a *agent) pods() []*v1.Pod { return podsOf(a.house.loop) }
 
 // podsOf are the pods of a loop with what is known of them now.
@@ -188,14 +195,14 @@ func podsOf(loop *syncloop.SyncLoop) []*v1.Pod {
 // print writes what the run came to on stdout.
 func (a *agent) print() error {
 	if a.final == nil {
-		a.final = a.pods()
+		a.finish(a.pods())
 	}
 	if a.output == "json" {
 		return writeJSON(a.stdout, a.house.evictor.nodeNow(), a.final)
 	}
 	a.screen.clear()
 	now := time.Now()
-	return errors.Join(writeTable(a.stdout, a.final, now), writePressure(a.stdout, a.house.evictor.nodeNow(), now))
+	return errors.Join(writeTable(a.stdout, a.final, a.wrong, now), writePressure(a.stdout, a.house.evictor.nodeNow(), now))
 }
 
 // draw shows how things stand.
@@ -203,7 +210,7 @@ func (a *agent) draw() {
 	if a.screen == nil {
 		return
 	}
-	a.screen.draw(a.house.evictor.nodeNow(), a.pods(), a.events.last(screenEvents, ""))
+	a.screen.draw(a.house.evictor.nodeNow(), a.pods(), failing(a.house.loop, a.house.probes), a.events.last(screenEvents, ""))
 }
 
 func (a *agent) sayStopping() {

@@ -157,7 +157,7 @@ func askStatus(ctx context.Context, c *client, args []string) error {
 	if printed, err := c.fetch(ctx, "/status", nil, &got); printed || err != nil {
 		return err
 	}
-	if err := writeTable(c.stdout, got.Pods, time.Now()); err != nil {
+	if err := writeTable(c.stdout, got.Pods, got.FailingProbes, time.Now()); err != nil {
 		return err
 	}
 	fmt.Fprintln(c.stdout)

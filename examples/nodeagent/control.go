@@ -15,7 +15,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/podruntime"
 	"github.com/kubeparts/kubeparts/runtime/process"
@@ -27,6 +29,7 @@ import (
 type control struct {
 	node    *v1.Node
 	loop    *syncloop.SyncLoop
+	probes  *probe.Manager
 	runtime *podruntime.Runtime
 	evictor *evictor
 	events  *eventLog
@@ -65,11 +68,16 @@ type answer struct {
 	Node   *v1.Node               `json:"node"`
 	Pods   []*v1.Pod              `json:"pods"`
 	Health []syncloop.HealthCheck `json:"health"`
+	// FailingProbes is what probes found wrong last, by the pod's UID.
+	FailingProbes map[types.UID]string `json:"failingProbes"`
 }
 
 func (c *control) status(w http.ResponseWriter, _ *http.Request) {
-	health := append(c.loop.Health(), c.evictor.health(time.Now()))
-	writeJSONAnswer(w, answer{Node: c.evictor.nodeNow(), Pods: podsOf(c.loop), Health: health})
+	writeJSONAnswer(w, answer{
+		Node: c.evictor.nodeNow(), Pods: podsOf(c.loop),
+		Health:        append(c.loop.Health(), c.evictor.health(time.Now())),
+		FailingProbes: failing(c.loop, c.probes),
+	})
 }
 
 func (c *control) explain(w http.ResponseWriter, r *http.Request) {

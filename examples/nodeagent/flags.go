@@ -26,6 +26,7 @@ type options struct {
 	nodeIP        string
 	capacity      capacity
 	output        string
+	statuses      string
 	untilSettled  bool
 	settleTimeout time.Duration
 	stopOnTerm    bool
@@ -46,6 +47,7 @@ func parseFlags(args []string, around surroundings, stderr io.Writer) (options, 
 	fs.StringVar(&o.nodeIP, "node-ip", "127.0.0.1", "`address` of the node and of its pods")
 	fs.Var(o.capacity, "capacity", "what the node can give, as `resource=quantity,…`")
 	fs.StringVar(&o.output, "o", "table", "`table or json`: what to print on stdout")
+	fs.StringVar(&o.statuses, "statuses", "", "`file` to which each status of a pod is added, a line of JSON each")
 	fs.BoolVar(&o.untilSettled, "until-settled", false, "stop all pods, clean up and end once every pod is ready, finished, rejected or hopeless")
 	fs.DurationVar(&o.settleTimeout, "settle-timeout", 30*time.Second, "how long a pod may be not ready, or a source silent, before --until-settled gives up on it")
 	fs.BoolVar(&o.stopOnTerm, "stop-pods-on-term", false, "stop the pods on SIGTERM too, instead of leaving them to the next agent")

@@ -14,6 +14,7 @@ import (
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/podmanager/manifest"
 	"github.com/kubeparts/kubeparts/podmanager/source"
+	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/runtime/podruntime"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/syncloop"
@@ -23,14 +24,17 @@ import (
 //
 //	sources ─▶ PodConfig ─▶ SyncLoop ─▶ podruntime ─▶ process
 //	                            ├─▶ admission.Chain ◀─┐ keeps pods out
-//	                            └◀─ Kill ── eviction.Manager ◀─ nodestats
+//	                            ├◀─ Kill ── eviction.Manager ◀─ nodestats
+//	                            └─▶ probe.Manager
 type house struct {
 	root    string
 	backend *process.Backend
 	pods    *podmanager.PodConfig
 	runtime *podruntime.Runtime
+	probes  *probe.Manager
 	loop    *syncloop.SyncLoop
 	evictor *evictor
+	sink    *statusFile   // nil: nobody wants to know
 	done    chan struct{} // closed when run has returned
 }
 
@@ -75,11 +79,23 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 		return err
 	}
 	h.evictor = newEvictor(o, node, events)
+	if h.probes, err = newProbes(h.runtime, events); err != nil {
+		return err
+	}
+	var sink syncloop.StatusSink
+	if o.statuses != "" {
+		if h.sink, err = openStatusFile(o.statuses); err != nil {
+			return err
+		}
+		sink = h.sink
+	}
 	h.loop, err = syncloop.New(syncloop.Config{
 		PodConfig:   h.pods,
 		Runtime:     h.runtime,
 		RuntimeName: process.Name,
 		Admission:   newChain(node, h.evictor),
+		Probes:      h.probes,
+		Sink:        sink,
 		Events:      events,
 		HostIPs:     []string{o.nodeIP},
 		Hooks:       admissionEvents(events),
@@ -136,7 +152,7 @@ func sourcesOf(o options) (map[string]podmanager.PodSource, error) {
 	return sources, nil
 }
 
-// run runs the sources, the loop and eviction until the context ends.
+// run runs the sources, the loop, probes and eviction until the context ends.
 func (h *house) run(ctx context.Context) error {
 	defer close(h.done)
 	ctx, cancel := context.WithCancel(ctx)
@@ -144,6 +160,7 @@ func (h *house) run(ctx context.Context) error {
 	defer parts.Wait()
 	defer cancel()
 	parts.Go(func() { h.evictor.run(ctx) })
+	parts.Go(func() { _ = h.probes.Run(ctx) }) // it fails only if it ran before
 	return h.loop.Run(ctx)
 }
 
@@ -151,7 +168,12 @@ func (h *house) run(ctx context.Context) error {
 func (h *house) heard() bool { return h.pods.SeenAll() }
 
 // close gives the root back to the next agent.
-func (h *house) close() { _ = h.backend.Close() }
+func (h *house) close() {
+	_ = h.backend.Close()
+	if h.sink != nil {
+		_ = h.sink.f.Close()
+	}
+}
 
 // cleanUp removes what this agent put into its root besides pods, and the
 // folders that are empty now.

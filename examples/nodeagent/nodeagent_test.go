@@ -27,8 +27,12 @@ import (
 const beAgent = "NODEAGENT_TEST_IS_AGENT"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(beAgent) != "" {
+	// The sample's web server runs a copy of this program.
+	if os.Getenv(beAgent) != "" || len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(run(os.Args[1:], fakeSurroundings()))
+	}
+	if scheme := os.Getenv(beServer); scheme != "" {
+		os.Exit(serveHealth(scheme, os.Getenv(beServerAt)))
 	}
 	os.Exit(m.Run())
 }
@@ -240,11 +244,11 @@ func alive(t *testing.T, pid int) {
 
 func TestSamplesSettle(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
-	r := start(t, "--root", root, "--eviction-hard", "", "--until-settled", "-o", "json")
+	r := start(t, "--root", root, "--eviction-hard", "", "--until-settled", "--settle-timeout", "12s", "-o", "json")
 	require.Equal(t, exitOK, r.wait(), r.stderr.String())
 	pods := r.list()
 	for name, phase := range map[string]v1.PodPhase{
-		"web": v1.PodRunning, "goodbye": v1.PodRunning, "job": v1.PodSucceeded, "crash": v1.PodRunning, "toobig": v1.PodFailed,
+		"web": v1.PodRunning, "goodbye": v1.PodRunning, "job": v1.PodSucceeded, "crash": v1.PodRunning, "sick": v1.PodRunning, "unready": v1.PodRunning, "toobig": v1.PodFailed,
 	} {
 		require.Equal(t, phase, pods[name].Status.Phase, name)
 	}
@@ -255,6 +259,8 @@ func TestSamplesSettle(t *testing.T) {
 	require.EqualValues(t, 3, crash.LastTerminationState.Terminated.ExitCode)
 	require.Equal(t, "done", pods["job"].Status.ContainerStatuses[0].State.Terminated.Message)
 	require.True(t, conditionTrue(ptr(pods["web"]), v1.PodReady))
+	require.False(t, conditionTrue(ptr(pods["unready"]), v1.PodReady))
+	r.says("unready-node/main", "Unhealthy", "Readiness probe failed: the cache is cold")
 	for _, dir := range []string{"pods", "logs", "samples", "bin"} {
 		require.NoDirExists(t, filepath.Join(root, dir), "everything is cleaned up")
 	}

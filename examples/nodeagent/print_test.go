@@ -54,8 +54,9 @@ func TestTable(t *testing.T) {
 		podWith("crash", waiting("CrashLoopBackOff", "back-off\n20s \x1b[31mred", 2)),
 		podWith("toobig", v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu", Message: "no room"}),
 		podWith("done", v1.PodStatus{Phase: v1.PodSucceeded}),
+		podWith("unready", v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "main"}}}),
 		initPod, leaving,
-	}, noon))
+	}, map[types.UID]string{"unready": "readiness of main: no file"}, noon))
 	require.Equal(t, `NAMESPACE   NAME      READY   STATUS             RESTARTS   AGE   MESSAGE
 default     crash     0/1     CrashLoopBackOff   2          60s   back-off 20s [31mred
 default     done      0/1     Completed          0          60s   
@@ -63,6 +64,7 @@ default     init      0/1     Init:0/2           0          60s
 default     leaving   1/1     Terminating        0          60s   
 default     ready     1/1     Running            0          60s   
 default     toobig    0/1     OutOfcpu           0          60s   no room
+default     unready   0/1     Running            0          60s   readiness of main: no file
 `, b.String(), "what a process wrote does not reach the terminal as it is")
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // screen is a terminal that shows a live table. A nil screen shows nothing.
@@ -38,15 +39,15 @@ const (
 	screenEvents = 8
 )
 
-// draw shows the pods, what the node is short of, and the newest events in place
-// of what was there.
-func (s *screen) draw(node *v1.Node, pods []*v1.Pod, events []event) {
+// draw shows the pods, with what probes found wrong, what the node is short of, and
+// the newest events in place of what was there.
+func (s *screen) draw(node *v1.Node, pods []*v1.Pod, wrong map[types.UID]string, events []event) {
 	if s == nil {
 		return
 	}
 	var b bytes.Buffer
 	now := time.Now()
-	_ = writeTable(&b, pods, now)
+	_ = writeTable(&b, pods, wrong, now)
 	_ = writePressure(&b, node, now)
 	b.WriteByte('\n')
 	for _, e := range events {

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// writeTable prints the pods as a person reads them.
-func writeTable(w io.Writer, pods []*v1.Pod, now time.Time) error {
+// writeTable prints the pods as a person reads them, with what probes found wrong.
+func writeTable(w io.Writer, pods []*v1.Pod, wrong map[types.UID]string, now time.Time) error {
 	if len(pods) == 0 {
 		_, err := fmt.Fprintln(w, "No pods.")
 		return err
@@ -23,7 +24,7 @@ func writeTable(w io.Writer, pods []*v1.Pod, now time.Time) error {
 	for _, pod := range sorted(pods) {
 		ready, total := readyContainers(pod)
 		fmt.Fprintf(tw, "%s\t%s\t%d/%d\t%s\t%d\t%s\t%s\n", pod.Namespace, pod.Name, ready, total,
-			statusWord(pod), restarts(pod), age(pod, now), message(pod))
+			statusWord(pod), restarts(pod), age(pod, now), message(pod, wrong[pod.UID]))
 	}
 	return tw.Flush()
 }
@@ -95,8 +96,9 @@ func statusWord(pod *v1.Pod) string {
 	return string(pod.Status.Phase)
 }
 
-// message is the sentence behind the status word, where there is one.
-func message(pod *v1.Pod) string {
+// message is the sentence behind the status word, where there is one, or else
+// what a probe found wrong.
+func message(pod *v1.Pod, wrong string) string {
 	text := pod.Status.Message
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if text == "" && c.State.Waiting != nil {
@@ -110,6 +112,9 @@ func message(pod *v1.Pod) string {
 		if text == "" && c.Status != v1.ConditionTrue && c.Type != v1.PodReady && c.Type != v1.ContainersReady {
 			text = c.Message
 		}
+	}
+	if text == "" {
+		text = wrong
 	}
 	const longest = 90
 	if text = oneLine(text); len(text) > longest {

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+)
+
+// beServer makes the test binary a web server, "http" or "https", at beServerAt. It
+// answers 200, and 500 once somebody asked for /sick.
+const (
+	beServer   = "NODEAGENT_TEST_IS_SERVER"
+	beServerAt = "NODEAGENT_TEST_SERVER_AT"
+)
+
+func serveHealth(scheme, addr string) int {
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return exitFault
+	}
+	var sick atomic.Bool
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/sick" {
+			sick.Store(true)
+		} else if sick.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	server.Listener.Close()
+	server.Listener = listener
+	if scheme == "https" {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	select {}
+}
+
+// freePort is a port that nobody has right now.
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// probed is the manifest of a pod with the probes.
+func probed(name, command, probes string) string {
+	return fmt.Sprintf(`apiVersion: v1
+kind: Pod
+metadata: {name: %s}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: local
+    command: %s
+    volumeMounts: [{name: state, mountPath: /state}]
+%s
+  volumes:
+  - name: state
+    emptyDir: {}
+`, name, command, probes)
+}
+
+func server(t *testing.T, name, scheme string, port int, probes string) string {
+	t.Helper()
+	env := fmt.Sprintf("    env: [{name: %s, value: %s}, {name: %s, value: \"127.0.0.1:%d\"}]\n", beServer, scheme, beServerAt, port)
+	return probed(name, fmt.Sprintf("[%s]", os.Args[0]), env+strings.ReplaceAll(probes, "PORT", fmt.Sprint(port)))
+}
+
+// pod asks the agent for a pod.
+func (y yard) pod(name string) *v1.Pod {
+	y.t.Helper()
+	out, _, code := asked(y.t, y.root, "status", "-o", "json")
+	if code != exitOK {
+		return nil
+	}
+	var got answer
+	require.NoError(y.t, json.Unmarshal([]byte(out), &got))
+	for _, pod := range got.Pods {
+		if pod.Name == name+"-node" {
+			return pod
+		}
+	}
+	return nil
+}
+
+// until waits for a pod to be as it is wanted.
+func (y yard) until(what, name string, ok func(*v1.Pod) bool) *v1.Pod {
+	y.t.Helper()
+	var pod *v1.Pod
+	eventually(y.t, func() bool { pod = y.pod(name); return pod != nil && ok(pod) }, "pod %s %s", name, what)
+	return pod
+}
+
+func isReady(pod *v1.Pod) bool { return conditionTrue(pod, v1.PodReady) }
+
+func TestProbesOfRealProcesses(t *testing.T) {
+	y := newYard(t)
+	plain, secure := freePort(t), freePort(t)
+	const fast = "periodSeconds: 1, failureThreshold: 2"
+	y.put("plain", server(t, "plain", "http", plain, `    livenessProbe: {httpGet: {path: /, port: PORT}, `+fast+`, terminationGracePeriodSeconds: 1}
+    readinessProbe: {httpGet: {path: /, port: PORT}, periodSeconds: 1}`))
+	y.put("secure", server(t, "secure", "https", secure, `    readinessProbe: {httpGet: {path: /, port: PORT, scheme: HTTPS}, `+fast+`}`))
+	y.put("file", probed("file", `[/bin/sh, -c, 'touch "$KUBEPARTS_MOUNT_STATE/up"; exec sleep 100000']`,
+		`    readinessProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up" || { echo it is down; exit 1; }']}, `+fast+`}`))
+	y.put("slow", probed("slow", `[/bin/sh, -c, 'sleep 3; touch "$KUBEPARTS_MOUNT_STATE/up"; exec sleep 100000']`,
+		`    startupProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up"']}, periodSeconds: 1, failureThreshold: 60}
+    livenessProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up"']}, periodSeconds: 1, failureThreshold: 1}`))
+	agent := y.start()
+	for _, name := range []string{"plain", "secure", "file", "slow"} {
+		pod := y.until("is ready", name, isReady)
+		require.Zero(t, restarts(pod), name)
+		require.True(t, *pod.Status.ContainerStatuses[0].Started)
+	}
+	agent.says("slow-node/main", "Unhealthy", "Startup probe failed")
+
+	t.Run("a web server that turns unhealthy is restarted", func(t *testing.T) {
+		get(t, fmt.Sprintf("http://127.0.0.1:%d/sick", plain))
+		pod := y.until("is restarted and ready", "plain", func(p *v1.Pod) bool { return restarts(p) == 1 && isReady(p) })
+		require.NotNil(t, pod.Status.ContainerStatuses[0].LastTerminationState.Terminated)
+		agent.says("plain-node/main", "Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500")
+		agent.says("plain-node/main", "Killing", "Container main failed liveness probe, will be restarted")
+	})
+	t.Run("an HTTPS server that turns unhealthy gets no work", func(t *testing.T) {
+		get(t, fmt.Sprintf("https://127.0.0.1:%d/sick", secure))
+		require.Zero(t, restarts(y.until("is unready", "secure", func(p *v1.Pod) bool { return !isReady(p) })))
+	})
+	t.Run("a command says that a pod is down", func(t *testing.T) {
+		pod := y.pod("file")
+		require.NoError(t, os.Remove(filepath.Join(y.root, "pods", string(pod.UID), "volumes", "state", "up")))
+		require.Zero(t, restarts(y.until("is unready", "file", func(p *v1.Pod) bool { return !isReady(p) })))
+		out, _, _ := asked(t, y.root, "status")
+		require.Contains(t, out, "readiness of main: it is down")
+		require.Contains(t, out, "probes ")
+		out, _, _ = asked(t, y.root, "explain", "file")
+		require.Contains(t, out, "Probe readiness of main: failure; the last attempt")
+		require.Contains(t, out, "was a failure: it is down")
+	})
+	agent.stop()
+}
+
+func get(t *testing.T, url string) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}, Timeout: patience}
+	defer client.CloseIdleConnections()
+	resp, err := client.Get(url)
+	require.NoError(t, err)
+	resp.Body.Close()
+}
