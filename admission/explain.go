@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -125,30 +128,41 @@ func nameOf(pod *v1.Pod) string {
 	return pod.Namespace + "/" + pod.Name
 }
 
-// String is the explanation as text of several lines.
+// String is the explanation as text of several lines. What a terminal would act
+// upon is escaped.
 func (e Explanation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s", e.Pod, e.Outcome)
+	fmt.Fprintf(&b, "%s: %s", printable(e.Pod), e.Outcome)
 	if e.Reason != "" {
-		fmt.Fprintf(&b, ", %s: %s", e.Reason, e.Message)
+		fmt.Fprintf(&b, ", %s: %s", printable(e.Reason), printable(e.Message))
 	}
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, c := range e.Checks {
-		fmt.Fprintf(w, "  %s\t%s\n", c.Name, strings.TrimSpace(fmt.Sprintf("%s %s", c.Outcome, c.Reason)))
+		fmt.Fprintf(w, "  %s\t%s\n", printable(c.Name), strings.TrimSpace(fmt.Sprintf("%s %s", c.Outcome, printable(c.Reason))))
 	}
 	if len(e.Room) > 0 {
 		fmt.Fprintf(w, "  RESOURCE\tREQUESTED\tUSED\tCAPACITY\tFREE\n")
 	}
 	for _, r := range e.Room {
-		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\n", r.Resource, r.Requested, r.Used, r.Capacity, r.Free)
+		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\n", printable(string(r.Resource)), r.Requested, r.Used, r.Capacity, r.Free)
 	}
 	w.Flush()
 	for _, h := range e.Holders {
-		fmt.Fprintf(&b, "  %s holds %d of %s\n", h.Pod, h.Amount, h.Resource)
+		fmt.Fprintf(&b, "  %s holds %d of %s\n", printable(h.Pod), h.Amount, printable(string(h.Resource)))
 	}
 	for _, v := range e.Victims {
-		fmt.Fprintf(&b, "  %s would be stopped\n", v)
+		fmt.Fprintf(&b, "  %s would be stopped\n", printable(v))
 	}
 	return b.String()
+}
+
+// printable escapes what is not for the eye: control characters, bytes that are
+// no text.
+func printable(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
 }

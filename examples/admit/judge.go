@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/eviction"
 )
 
 // mostCopies bounds --until-full for pods that take nothing.
@@ -75,7 +76,10 @@ func newChain(node *v1.Node) *admission.Chain {
 	info := node.Status.NodeInfo
 	// The names are the library's own, so there is no error.
 	sysctls, _ := admission.NewSysctls(admission.SafeSysctls(info.KernelVersion)...)
-	k := admission.Kubelet{Sysctls: sysctls}
+	k := admission.Kubelet{
+		Sysctls:  sysctls,
+		Eviction: eviction.NewAdmitHandler(func() []v1.NodeConditionType { return pressures(node) }),
+	}
 	if len(node.Status.DeclaredFeatures) > 0 {
 		if f, err := admission.NewDeclaredFeatures(info.KubeletVersion, node.Status.DeclaredFeatures...); err == nil {
 			k.DeclaredFeatures = f
@@ -92,6 +96,20 @@ func newChain(node *v1.Node) *admission.Chain {
 		OS:      os,
 		Preempt: true,
 	}
+}
+
+// pressures are the conditions of the node for which its kubelet keeps pods out.
+func pressures(node *v1.Node) []v1.NodeConditionType {
+	var types []v1.NodeConditionType
+	for _, c := range node.Status.Conditions {
+		switch c.Type {
+		case v1.NodeMemoryPressure, v1.NodeDiskPressure, v1.NodePIDPressure:
+			if c.Status == v1.ConditionTrue {
+				types = append(types, c.Type)
+			}
+		}
+	}
+	return types
 }
 
 func (w *world) judge(ctx context.Context, o options) (*report, error) {

@@ -11,6 +11,10 @@
 // of every check, -o json gives data, and --until-full says how many copies of
 // the candidate fit.
 //
+// Pods are kept out for the conditions that the node shows: MemoryPressure and its
+// kind. A node does not tell all: AppArmor is taken to be there, and of sysctls the
+// safe ones are allowed.
+//
 // It ends with 0 when all candidates are admitted, by preemption too, 1 when one
 // is not, and 2 for input that is none, with the file and the field.
 package main
@@ -47,17 +51,17 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return allAdmitted
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "admit:", err)
+		fmt.Fprintln(stderr, "admit:", printable(err.Error()))
 		return badInput
 	}
 	w, err := readWorld(o, &reader{stdin: stdin})
 	if err != nil {
-		fmt.Fprintln(stderr, "admit:", err)
+		fmt.Fprintln(stderr, "admit:", printable(err.Error()))
 		return badInput
 	}
 	rep, err := w.judge(ctx, o)
 	if err != nil {
-		fmt.Fprintln(stderr, "admit:", err)
+		fmt.Fprintln(stderr, "admit:", printable(err.Error()))
 		return badInput
 	}
 	if o.output == "json" {
@@ -66,7 +70,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = rep.writeTable(stdout)
 	}
 	if err != nil {
-		fmt.Fprintln(stderr, "admit:", err)
+		fmt.Fprintln(stderr, "admit:", printable(err.Error()))
 		return badInput
 	}
 	return rep.status()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 )
@@ -105,4 +106,43 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		_, _, _ = admit(t, text, "--node", "testdata/node.yaml", "-o", "json", "--explain", "-")
 	})
+}
+
+// The kubelet of a node under pressure keeps pods out.
+func TestNodeUnderPressure(t *testing.T) {
+	node, err := os.ReadFile("testdata/node.yaml")
+	require.NoError(t, err)
+	under := func(condition, status string) string {
+		return strings.Replace(string(node), "- type: Ready\n    status: \"True\"", "- type: "+condition+"\n    status: \""+status+"\"", 1)
+	}
+	for _, c := range []struct {
+		condition, status, requests string
+		want                        string
+	}{
+		{"MemoryPressure", "True", "", "default/x  reject   Evicted  The node had condition: [MemoryPressure]."},
+		{"MemoryPressure", "True", "cpu: 1m", "default/x  admit"},
+		{"DiskPressure", "True", "cpu: 1m", "default/x  reject   Evicted  The node had condition: [DiskPressure]."},
+		{"DiskPressure", "False", "", "default/x  admit"},
+		{"Ready", "True", "", "default/x  admit"},
+	} {
+		file := filepath.Join(t.TempDir(), "node.yaml")
+		require.NoError(t, os.WriteFile(file, []byte(under(c.condition, c.status)), 0o600))
+		pod := "kind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: c, resources: {requests: {" + c.requests + "}}}]}\n"
+		_, out, complaint := admit(t, pod, "--node", file, "-")
+		require.Empty(t, complaint)
+		require.Contains(t, out, c.want)
+	}
+}
+
+// Files may hold anything, and what a terminal would act upon is not for it.
+func TestControlCharactersAreEscaped(t *testing.T) {
+	pod := `{"kind":"Pod","metadata":{"name":"x\u001b[2J\ny"},"spec":{"nodeName":"n\u0007\u009b","containers":[{"name":"c","resources":{"requests":{"cpu":"900"}}}]}}`
+	for _, args := range [][]string{{"-"}, {"--explain", "-"}, {"--until-full", "-"}} {
+		_, out, complaint := admit(t, pod, append([]string{"--node", "testdata/node.yaml"}, args...)...)
+		require.Empty(t, complaint)
+		require.Contains(t, out, `default/x\x1b[2J\ny`)
+		require.Equal(t, -1, strings.IndexFunc(out, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' }), out)
+	}
+	_, _, complaint := admit(t, pod, "--node", "testdata/node.yaml", "--pods", "-", "no\x1bfile")
+	require.NotContains(t, complaint, "\x1b")
 }

@@ -6,8 +6,11 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -100,7 +103,7 @@ func (r *report) writeJSON(out io.Writer) error {
 
 func (r *report) writeTable(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "node %s, %s\n", r.Node, count(r.Running, "pod runs", "pods run"))
+	fmt.Fprintf(&b, "node %s, %s\n", printable(r.Node), count(r.Running, "pod runs", "pods run"))
 	if r.LeftOut.Finished+r.LeftOut.OtherNode > 0 {
 		fmt.Fprintf(&b, "left out: %d finished, %d of other nodes\n", r.LeftOut.Finished, r.LeftOut.OtherNode)
 	}
@@ -114,18 +117,18 @@ func (r *report) writeTable(out io.Writer) error {
 		if a.Admitted {
 			verdict = "admit"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.Pod, verdict, or(a.Reason), or(a.Message))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(a.Pod), verdict, or(a.Reason), or(a.Message))
 		for _, v := range a.Victims {
-			fmt.Fprintf(w, "\tstops\t%s\t%s\n", v.QOS, v.Pod)
+			fmt.Fprintf(w, "\tstops\t%s\t%s\n", printable(string(v.QOS)), printable(v.Pod))
 		}
 	}
 	w.Flush()
 	if f := r.UntilFull; f != nil {
-		fmt.Fprintf(&b, "%s of %s can be added; the next: %s\n", count(f.Copies, "copy", "copies"), f.Pod, strings.TrimPrefix(f.Reason+": "+f.Message, ": "))
+		fmt.Fprintf(&b, "%s of %s can be added; the next: %s\n", count(f.Copies, "copy", "copies"), printable(f.Pod), printable(strings.TrimPrefix(f.Reason+": "+f.Message, ": ")))
 	}
 	fmt.Fprintln(w, "\nRESOURCE\tUSED\tFREE\tCAPACITY")
 	for _, x := range r.Room {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", x.Resource, x.Used.String(), x.Free.String(), x.Capacity.String())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(string(x.Resource)), x.Used.String(), x.Free.String(), x.Capacity.String())
 	}
 	w.Flush()
 	for _, a := range r.Pods {
@@ -141,7 +144,16 @@ func or(s string) string {
 	if s == "" {
 		return "-"
 	}
-	return s
+	return printable(s)
+}
+
+// printable escapes what a terminal would act upon, and what would break a table.
+func printable(s string) string {
+	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
 }
 
 func count(n int, one, many string) string {
