@@ -9,7 +9,8 @@
 // Each record carries a checksum over its bytes. One that fails it is set aside
 // under another name, for people to look at, and reported as a [CorruptError];
 // the others are not concerned. Several changes in one [Folder.Commit] cost one
-// pass of syncing together, where the system can.
+// pass of syncing together, where the system can. A [Batched] folder puts many that
+// are written at once into one file.
 //
 // Records are for their owner alone (mode 0600, in a folder of mode 0700).
 package durable

@@ -54,6 +54,16 @@ type Change struct {
 	Remove bool
 }
 
+func (c Change) check() error {
+	if err := checkName(c.Name); err != nil {
+		return err
+	}
+	if len(c.Data) > MaxRecord {
+		return fmt.Errorf("record %s: %d bytes are too many", c.Name, len(c.Data))
+	}
+	return nil
+}
+
 // Open returns the folder at the path, which it makes when it is missing.
 func Open(dir string, faults Faults) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -111,14 +121,11 @@ func (f *Folder) stage(changes []Change) ([]string, error) {
 		}
 	}()
 	for i, c := range changes {
-		if err := checkName(c.Name); err != nil {
+		if err := c.check(); err != nil {
 			return staged, err
 		}
 		if c.Remove {
 			continue
-		}
-		if len(c.Data) > MaxRecord {
-			return staged, fmt.Errorf("record %s: %d bytes are too many", c.Name, len(c.Data))
 		}
 		file, err := os.CreateTemp(f.dir, tempPrefix+"*")
 		if err != nil {
@@ -224,7 +231,7 @@ func (f *Folder) SetAside(name string, reason error) *CorruptError {
 
 func (f *Folder) setAside(name string, reason error) *CorruptError {
 	e := &CorruptError{Folder: f.dir, Name: name, Reason: reason}
-	aside := name + asideInfix + time.Now().UTC().Format("20060102-150405.000000000")
+	aside := name + asideInfix + time.Now().UTC().Format(asideTime)
 	if err := os.Rename(filepath.Join(f.dir, name), filepath.Join(f.dir, aside)); err == nil {
 		e.Aside = aside
 	}
@@ -295,6 +302,7 @@ func (f *Folder) Sweep() error {
 const (
 	tempPrefix = ".tmp-"
 	asideInfix = ".corrupt-"
+	asideTime  = "20060102-150405.000000000"
 )
 
 // checkName refuses what is no plain file name, and names that are the
