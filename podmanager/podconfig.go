@@ -27,6 +27,9 @@ type Config struct {
 	// appears, and not again while it lasts. It must not block, and may be
 	// called by several sources at once. Nil is allowed.
 	OnProblem func(Problem)
+	// Checkpoints, if set, writes changes down before they are handed out. When
+	// it fails they are handed out all the same, and it is tried again.
+	Checkpoints Checkpointer
 	// Logger gets problems, refused pods, and when a source is well again. Nil
 	// is silent.
 	Logger *slog.Logger
@@ -35,6 +38,7 @@ type Config struct {
 // Problem is something that a person should know of a source: either Err or
 // Warning is set. A refused manifest is a *ManifestError in Err.
 type Problem struct {
+	// Source is its name; empty when it is the checkpoints that have the problem.
 	Source  string
 	Err     error
 	Warning string
@@ -68,6 +72,8 @@ type PodConfig struct {
 	config  Config
 	updates chan Update
 	wake    chan struct{}
+	// checkpoints sees all updates first.
+	checkpoints checkpointing
 
 	mu      sync.Mutex
 	mux     *Mux
@@ -95,6 +101,7 @@ func NewPodConfig(config Config) (*PodConfig, error) {
 		mux:     NewMux(names...),
 		sources: map[string]*sourceRun{},
 	}
+	c.checkpoints.writer, c.checkpoints.tell = config.Checkpoints, c.tell
 	for _, name := range names {
 		switch {
 		case name == "":
@@ -257,6 +264,7 @@ func (s *sourceRun) note(err error, now time.Time) {
 
 // dispatch merges what is pending and hands it out, one source after the other.
 func (c *PodConfig) dispatch(ctx context.Context) {
+	defer c.checkpoints.stop()
 	for {
 		name, out, ok := c.next()
 		if !ok {
@@ -264,10 +272,15 @@ func (c *PodConfig) dispatch(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			case <-c.wake:
+			case <-c.checkpoints.due():
+				c.checkpoints.write(ctx, nil)
 			}
 			continue
 		}
 		c.send(name, out.Events)
+		if len(out.Updates) > 0 {
+			c.checkpoints.write(ctx, out.Updates)
+		}
 		for _, u := range out.Updates {
 			select {
 			case <-ctx.Done():

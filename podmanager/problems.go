@@ -50,7 +50,9 @@ func (c *PodConfig) tell(p Problem) {
 	if c.config.Logger == nil {
 		return
 	}
-	if p.Err != nil {
+	if p.Source == "" {
+		c.config.Logger.Error("pods are not written down", "err", p.Err)
+	} else if p.Err != nil {
 		c.config.Logger.Error("source has a problem", "source", p.Source, "err", p.Err)
 	} else {
 		c.config.Logger.Warn(p.Warning, "source", p.Source)

@@ -9,18 +9,20 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
 // MaxRecord is the size that a record may have, in bytes.
 const MaxRecord = 16 << 20
 
-// Folder is a folder of records. It keeps no state but its path, so several
-// processes may read one; a record has one writer at a time, which is for the
+// Folder is a folder of records. It keeps nothing of them, so several processes
+// may read one; a record has one writer at a time, which is for the
 // caller to see to. All methods are safe for concurrent use.
 type Folder struct {
 	dir    string
 	faults Faults
+	syncs  atomic.Int64
 }
 
 // Op is a step that [Faults] may let fail.
@@ -74,6 +76,9 @@ func Open(dir string, faults Faults) (*Folder, error) {
 
 // Path is the folder's path.
 func (f *Folder) Path() string { return f.dir }
+
+// Syncs is how often the disk was asked to sync so far.
+func (f *Folder) Syncs() int64 { return f.syncs.Load() }
 
 // Write puts one record on disk. When it returns nil, the record survives a
 // crash of the machine; otherwise the old one is still there.
@@ -136,7 +141,9 @@ func (f *Folder) stage(changes []Change) ([]string, error) {
 			return staged, fmt.Errorf("record %s: %w", c.Name, err)
 		}
 	}
-	return staged, syncFiles(files)
+	n, err := syncFiles(files)
+	f.syncs.Add(int64(n))
+	return staged, err
 }
 
 func (f *Folder) fill(file *os.File, c Change) error {
@@ -161,6 +168,7 @@ func (f *Folder) publish(changes []Change, staged []string) error {
 			errs = append(errs, fmt.Errorf("record %s: %w", c.Name, err))
 		}
 	}
+	f.syncs.Add(1)
 	if err := syncFolder(f.dir); err != nil {
 		errs = append(errs, err)
 	}

@@ -5,13 +5,13 @@ import (
 	"runtime"
 )
 
-func syncEach(files []*os.File) error {
-	for _, file := range files {
+func syncEach(files []*os.File) (syncs int, err error) {
+	for i, file := range files {
 		if err := file.Sync(); err != nil {
-			return err
+			return i + 1, err
 		}
 	}
-	return nil
+	return len(files), nil
 }
 
 // syncFolder makes names durable. Windows has no such call and needs none.

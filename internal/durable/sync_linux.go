@@ -10,9 +10,9 @@ import (
 // than a sync of each file.
 const manyFiles = 4
 
-func syncFiles(files []*os.File) error {
+func syncFiles(files []*os.File) (syncs int, err error) {
 	if len(files) < manyFiles {
 		return syncEach(files)
 	}
-	return unix.Syncfs(int(files[0].Fd()))
+	return 1, unix.Syncfs(int(files[0].Fd()))
 }

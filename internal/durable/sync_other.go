@@ -4,4 +4,4 @@ package durable
 
 import "os"
 
-func syncFiles(files []*os.File) error { return syncEach(files) }
+func syncFiles(files []*os.File) (syncs int, err error) { return syncEach(files) }
