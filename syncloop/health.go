@@ -12,7 +12,7 @@ import (
 
 // HealthCheck is how one part of a running loop does.
 type HealthCheck struct {
-	// Name of the part: loop, relist, source NAME, workers, probes,
+	// Name of the part: loop, relist, source NAME, checkpoints, workers, probes,
 	// sink, store.
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
@@ -38,6 +38,8 @@ const (
 	// stop was granted. (kubernetes/kubernetes#9895)
 	workLimit = 5 * time.Minute
 	sinkLimit = 5 * time.Minute
+	// checkpointLimit is how long one write may take; the sources wait for it.
+	checkpointLimit = 30 * time.Second
 )
 
 // Health tells how each part of the loop does. It does not wait for the loop,
@@ -48,6 +50,9 @@ func (l *SyncLoop) Health() []HealthCheck {
 	if c := l.cfg.PodConfig; c != nil {
 		for _, s := range c.Status() {
 			checks = append(checks, sourceHealth(s))
+		}
+		if s, ok := c.Checkpoints(); ok {
+			checks = append(checks, checkpointHealth(s, now))
 		}
 	}
 	checks = append(checks, l.workHealth(now))
@@ -104,8 +109,28 @@ func sourceHealth(s podmanager.SourceStatus) HealthCheck {
 		c.Detail = fmt.Sprintf("has ended; %d pods are kept from it", s.Pods)
 	case !s.Seen:
 		c.Detail = "has not said what it wants yet"
+		if s.Pods > 0 {
+			c.Detail += fmt.Sprintf("; %d pods are restored from disk", s.Pods)
+		}
 	case s.Err != nil:
 		c.Detail = fmt.Sprintf("%d pods are kept from it", s.Pods)
+	}
+	if s.Err != nil {
+		c.LastError, c.Since = s.Err.Error(), s.Since
+	}
+	return c
+}
+
+// checkpointHealth tells of pods that are not on disk as they should be.
+func checkpointHealth(s podmanager.CheckpointStatus, now time.Time) HealthCheck {
+	c := HealthCheck{Name: "checkpoints", OK: s.Err == nil, Since: s.LastGood, Limit: metav1.Duration{Duration: checkpointLimit}}
+	c.Detail = "what the sources want is on disk"
+	switch {
+	case !s.Busy.IsZero():
+		c.OK = c.OK && now.Sub(s.Busy) < checkpointLimit
+		c.Detail = "writes since " + ago(s.Busy, now)
+	case s.Err != nil:
+		c.Detail = "the next agent will know of changes only from the sources"
 	}
 	if s.Err != nil {
 		c.LastError, c.Since = s.Err.Error(), s.Since
