@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/podmanager/checkpoint"
 )
 
 // options are the flags of the agent.
@@ -25,6 +26,7 @@ type options struct {
 	nodeName      string
 	nodeIP        string
 	capacity      capacity
+	checkpoint    checkpoint.Policy
 	output        string
 	statuses      string
 	untilSettled  bool
@@ -46,6 +48,7 @@ func parseFlags(args []string, around surroundings, stderr io.Writer) (options, 
 	fs.StringVar(&o.nodeName, "node-name", "node", "`name` of the node, a suffix of the pods' names")
 	fs.StringVar(&o.nodeIP, "node-ip", "127.0.0.1", "`address` of the node and of its pods")
 	fs.Var(o.capacity, "capacity", "what the node can give, as `resource=quantity,…`")
+	fs.StringVar((*string)(&o.checkpoint), "checkpoint", string(checkpoint.Annotated), "`annotated, all or none`: which pods are kept on disk, and run again while their source is down")
 	fs.StringVar(&o.output, "o", "table", "`table or json`: what to print on stdout")
 	fs.StringVar(&o.statuses, "statuses", "", "`file` to which each status of a pod is added, a line of JSON each")
 	fs.BoolVar(&o.untilSettled, "until-settled", false, "stop all pods, clean up and end once every pod is ready, finished, rejected or hopeless")
@@ -77,6 +80,9 @@ func (o *options) check(rest []string) error {
 	}
 	if o.output != "table" && o.output != "json" {
 		return fmt.Errorf("-o %s: give table or json", o.output)
+	}
+	if err := o.checkpoint.Validate(); err != nil {
+		return fmt.Errorf("--checkpoint: %w", err)
 	}
 	if net.ParseIP(o.nodeIP) == nil {
 		return fmt.Errorf("--node-ip %s: not an address", o.nodeIP)

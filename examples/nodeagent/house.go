@@ -12,23 +12,27 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/podmanager/checkpoint"
 	"github.com/kubeparts/kubeparts/podmanager/manifest"
 	"github.com/kubeparts/kubeparts/podmanager/source"
 	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/runtime/podruntime"
 	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/syncloop"
+	"github.com/kubeparts/kubeparts/syncloop/diskstore"
 )
 
 // house is the parts of kubeparts, wired together:
 //
 //	sources ─▶ PodConfig ─▶ SyncLoop ─▶ podruntime ─▶ process
-//	                            ├─▶ admission.Chain ◀─┐ keeps pods out
-//	                            ├◀─ Kill ── eviction.Manager ◀─ nodestats
-//	                            └─▶ probe.Manager
+//	               │            ├─▶ admission.Chain ◀─┐ keeps pods out
+//	               │            ├◀─ Kill ── eviction.Manager ◀─ nodestats
+//	               │            ├─▶ probe.Manager
+//	               └────────────┴─▶ checkpoints on disk
 type house struct {
 	root    string
 	backend *process.Backend
+	disk    *checkpoint.Folder
 	pods    *podmanager.PodConfig
 	runtime *podruntime.Runtime
 	probes  *probe.Manager
@@ -48,7 +52,7 @@ func build(o options, node *v1.Node, events *eventLog) (*house, error) {
 	if err := h.wire(o, node, events); err != nil {
 		return nil, errors.Join(err, backend.Close())
 	}
-	for _, problem := range backend.Problems() {
+	for _, problem := range append(backend.Problems(), h.disk.Problems()...) {
 		events.add(v1.EventTypeWarning, "agent", "StateDamaged", problem.Error())
 	}
 	return h, nil
@@ -59,10 +63,15 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 	if err != nil {
 		return err
 	}
+	h.disk, err = checkpoint.Open(checkpoint.Config{Dir: checkpointsOf(o.root), Policy: o.checkpoint})
+	if err != nil {
+		return err
+	}
 	h.pods, err = podmanager.NewPodConfig(podmanager.Config{
-		Sources:   sources,
-		Events:    events,
-		OnProblem: func(p podmanager.Problem) { reportProblem(events, p) },
+		Sources:     h.disk.Sources(sources),
+		Checkpoints: h.disk,
+		Events:      events,
+		OnProblem:   func(p podmanager.Problem) { reportProblem(events, p) },
 	})
 	if err != nil {
 		return err
@@ -93,6 +102,7 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 		PodConfig:   h.pods,
 		Runtime:     h.runtime,
 		RuntimeName: process.Name,
+		Store:       diskstore.New(h.disk),
 		Admission:   newChain(node, h.evictor),
 		Probes:      h.probes,
 		Sink:        sink,
@@ -164,8 +174,18 @@ func (h *house) run(ctx context.Context) error {
 	return h.loop.Run(ctx)
 }
 
-// heard tells whether every source has said what it wants.
-func (h *house) heard() bool { return h.pods.SeenAll() }
+// heard tells whether every source has said what it wants, and the loop knows the
+// pods: what it was handed before it has listed the runtime it takes in later.
+func (h *house) heard() bool {
+	wanted := 0
+	for _, s := range h.pods.Status() {
+		if !s.Seen {
+			return false
+		}
+		wanted += s.Pods
+	}
+	return len(podsOf(h.loop)) >= wanted
+}
 
 // close gives the root back to the next agent.
 func (h *house) close() {
@@ -181,6 +201,7 @@ func (h *house) cleanUp() error {
 	err := errors.Join(
 		os.RemoveAll(filepath.Join(h.root, "samples")),
 		os.RemoveAll(filepath.Join(h.root, "bin")),
+		os.RemoveAll(checkpointsOf(h.root)),
 		os.RemoveAll(socketOf(h.root)),
 	)
 	for _, dir := range []string{"pods", "logs"} {
@@ -189,9 +210,16 @@ func (h *house) cleanUp() error {
 	return err
 }
 
+// checkpointsOf is where pods are kept on disk.
+func checkpointsOf(root string) string { return filepath.Join(root, "checkpoints") }
+
 // reportProblem prints one line for each thing that is wrong with a source,
-// and so one for each refused manifest.
+// and so one for each refused manifest, or with the checkpoints.
 func reportProblem(events *eventLog, p podmanager.Problem) {
+	if p.Source == "" {
+		events.add(v1.EventTypeWarning, "agent", "CheckpointFailed", p.Err.Error())
+		return
+	}
 	object := "source/" + p.Source
 	if p.Warning != "" {
 		events.add(v1.EventTypeWarning, object, "ManifestWarning", p.Warning)
@@ -199,8 +227,12 @@ func reportProblem(events *eventLog, p podmanager.Problem) {
 	}
 	reason := "SourceFailed"
 	var bad *podmanager.ManifestError
-	if errors.As(p.Err, &bad) {
+	var retired *checkpoint.RetiredError
+	switch {
+	case errors.As(p.Err, &bad):
 		reason = "ManifestRefused"
+	case errors.As(p.Err, &retired):
+		reason = "SourceRetired"
 	}
 	events.add(v1.EventTypeWarning, object, reason, p.Err.Error())
 }
