@@ -95,7 +95,10 @@ func TestFollowingALog(t *testing.T) {
 	y.put("count", strings.Replace(y.sleeper("count", "1"), "exec sleep 100000",
 		`i=0; while [ $i -lt 20 ]; do i=$((i+1)); echo "line $i"; sleep 0.05; done`, 1))
 	agent := y.start()
-	agent.says("count-node/main", "Started")
+	eventually(t, func() bool { // the event of its start comes before its status
+		_, _, code := asked(t, y.root, "logs", "count")
+		return code == exitOK
+	}, "the container is known")
 	follower := start(t, "logs", "--root", y.root, "-f", "count")
 	require.Equal(t, exitOK, follower.wait())
 	require.Contains(t, follower.stdout.String(), "line 20\n", "it ends with its container")
