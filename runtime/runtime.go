@@ -238,8 +238,9 @@ type ImagePuller interface {
 	// ImageRef returns what the name stands for on this node, or "" when the
 	// image is absent.
 	ImageRef(ctx context.Context, image string) (ref string, err error)
-	// PullImage fetches the image and returns what it stands for.
-	PullImage(ctx context.Context, image string) (ref string, err error)
+	// PullImage fetches the image, with a credential if there is one, and
+	// returns what it stands for. An error does not repeat the credential.
+	PullImage(ctx context.Context, image string, credential *Credential) (ref string, err error)
 }
 
 // Cleaner removes what a runtime keeps for pods that ended. Without it, dead

@@ -2,6 +2,9 @@ package podruntime
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -42,7 +45,7 @@ func (p *pass) ensureImage(ctx context.Context, c *v1.Container) (ref string, fa
 
 func (p *pass) pull(ctx context.Context, puller runtime.ImagePuller, c *v1.Container, name string) (string, *startError) {
 	began := time.Now()
-	ref, err := puller.PullImage(ctx, name)
+	ref, err := p.pullWith(ctx, puller, c.Image, name)
 	now := time.Now()
 	if ctx.Err() != nil {
 		return "", nil
@@ -62,4 +65,51 @@ func (p *pass) pull(ctx context.Context, puller runtime.ImagePuller, c *v1.Conta
 	took := now.Sub(began)
 	p.tell(p.state, p.pod, []runtime.Event{runtime.PullSuccess(c, took, took, 0)})
 	return ref, nil
+}
+
+// pullWith tries the credentials that the pod has for the image, one after the
+// other, and goes without where it has none.
+func (p *pass) pullWith(ctx context.Context, puller runtime.ImagePuller, image, name string) (ref string, err error) {
+	credentials, err := runtime.Credentials(image, p.pullSecrets(ctx))
+	if err != nil {
+		p.warn(p.state, objectOf(p.pod, ""), reasonPullSecret, err.Error())
+	}
+	if len(credentials) == 0 {
+		return puller.PullImage(ctx, name, nil)
+	}
+	var errs []error
+	for i := range credentials {
+		ref, err := puller.PullImage(ctx, name, &credentials[i])
+		if err == nil || ctx.Err() != nil {
+			return ref, err
+		}
+		errs = append(errs, err)
+	}
+	return "", errors.Join(errs...)
+}
+
+const reasonPullSecret = "FailedToRetrieveImagePullSecret"
+
+// pullSecrets reads the pod's pull secrets. Those that can't be read are named in
+// an event, and the pull goes on without them.
+func (p *pass) pullSecrets(ctx context.Context) []*v1.Secret {
+	objects := p.facts(ctx).objects
+	var secrets []*v1.Secret
+	var missing []string
+	for _, ref := range p.pod.Spec.ImagePullSecrets {
+		if ref.Name == "" {
+			continue
+		}
+		secret, err := objects.secret(ref.Name, nil)
+		if err != nil {
+			missing = append(missing, ref.Name)
+			continue
+		}
+		secrets = append(secrets, secret)
+	}
+	if len(missing) > 0 && ctx.Err() == nil {
+		p.warn(p.state, objectOf(p.pod, ""), reasonPullSecret, fmt.Sprintf(
+			"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", strings.Join(missing, ", ")))
+	}
+	return secrets
 }

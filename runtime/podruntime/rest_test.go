@@ -3,6 +3,7 @@ package podruntime_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -263,14 +264,23 @@ type puller struct {
 	present map[string]string
 	err     error
 	pulls   int
+	// private is the password that every pull needs; with is what it was tried with.
+	private string
+	with    []string
 }
 
 func (p *puller) ImageRef(_ context.Context, image string) (string, error) {
 	return p.present[image], nil
 }
 
-func (p *puller) PullImage(_ context.Context, image string) (string, error) {
+func (p *puller) PullImage(_ context.Context, image string, credential *runtime.Credential) (string, error) {
 	p.pulls++
+	if credential != nil {
+		p.with = append(p.with, credential.Username)
+	}
+	if p.private != "" && (credential == nil || credential.Password != p.private) {
+		return "", errors.New("unauthorized")
+	}
 	if p.err != nil {
 		return "", p.err
 	}
@@ -307,4 +317,39 @@ func (n *node) settleOnce(pod *v1.Pod) runtime.SyncResult {
 	res, err := n.sync(pod)
 	require.NoError(n.t, err)
 	return res
+}
+
+// The pod's pull secrets are tried one after the other; one that is missing is
+// named, and the pull goes on without it.
+func TestImagePullSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := func(user, password string) *v1.Secret {
+			s := secret(user, map[string]string{v1.DockerConfigJsonKey: fmt.Sprintf(
+				`{"auths":{"registry.example":{"username":%q,"password":%q}}}`, user, password)})
+			s.Type = v1.SecretTypeDockerConfigJson
+			return s
+		}
+		p := &puller{FakeBackend: runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{}), present: map[string]string{}, private: "hush"}
+		n := newNode(t, nil, podruntime.Config{Backend: p, Objects: &objects{secrets: map[string]*v1.Secret{
+			"old": config("old", "expired"), "robot": config("robot", "hush"),
+		}}})
+		pod := newPod("web", container("main"))
+		pod.Spec.Containers[0].Image = "registry.example/web"
+		pod.Spec.ImagePullSecrets = []v1.LocalObjectReference{{}, {Name: "gone"}, {Name: "old"}, {Name: "robot"}}
+		n.settle(pod)
+		require.Equal(t, "running #0", n.states(pod)["main"])
+		require.Equal(t, []string{"old", "robot"}, p.with)
+		events := n.events.take()
+		require.Contains(t, events, "Warning FailedToRetrieveImagePullSecret : Unable to retrieve some image pull secrets (gone); attempting to pull the image may not succeed.")
+		for _, e := range events {
+			require.NotContains(t, e, "hush")
+			require.NotContains(t, e, "expired")
+		}
+
+		p.private = "another"
+		pod = newPod("api", container("main"))
+		pod.Spec.Containers[0].Image = "registry.example/api"
+		pod.Spec.ImagePullSecrets = []v1.LocalObjectReference{{Name: "robot"}}
+		require.Equal(t, "ErrImagePull", n.settleOnce(pod).Containers[0].Reason)
+	})
 }
