@@ -85,7 +85,10 @@ func New(cfg Config) (*Backend, error) {
 
 // Close gives the root back, for the next agent. Nothing that runs is touched.
 // The backend must not be used afterwards.
-func (b *Backend) Close() error { return b.lock.Close() }
+func (b *Backend) Close() error {
+	// A child between fork and exec has the file open too, and would keep the lock.
+	return errors.Join(syscall.Flock(int(b.lock.Fd()), syscall.LOCK_UN), b.lock.Close())
+}
 
 // Problems tells what New found damaged.
 func (b *Backend) Problems() []error { return b.problems }

@@ -79,9 +79,11 @@ func runtimeReopen(c *runtimeCase) error {
 	if err != nil {
 		return err
 	}
-	if c.Runtime, err = c.Reopen(c.ctx); err != nil {
+	next, err := c.Reopen(c.ctx)
+	if err != nil {
 		return fmt.Errorf("reopening it: %w", err)
 	}
+	c.Runtime = next
 	if err := c.sameAfter(pod, before); err != nil {
 		return err
 	}

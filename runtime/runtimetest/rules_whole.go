@@ -232,9 +232,11 @@ func backendReopen(c *backendCase) error {
 	if err != nil {
 		return err
 	}
-	if c.Backend, err = c.Reopen(c.ctx); err != nil {
+	next, err := c.Reopen(c.ctx)
+	if err != nil {
 		return fmt.Errorf("reopening it: %w", err)
 	}
+	c.Backend = next
 	after, err := c.snapshot(sandboxID, ids)
 	if err != nil {
 		return err
