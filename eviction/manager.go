@@ -39,6 +39,8 @@ type Manager struct {
 type Health struct {
 	// Conditions are the reported ones.
 	Conditions []v1.NodeConditionType
+	// Observations are those of the last round, possible ones only.
+	Observations []Observation
 	// LastRound is when a round was last gone through to its end.
 	LastRound time.Time
 	// RoundSince is when the round under way began, zero when none is.
@@ -88,6 +90,7 @@ func (m *Manager) Health() Health {
 	defer m.mu.Unlock()
 	h := m.health
 	h.Conditions, h.Problems = slices.Clone(h.Conditions), slices.Clone(h.Problems)
+	h.Observations = slices.Clone(h.Observations)
 	return h
 }
 
@@ -106,6 +109,11 @@ func (m *Manager) Wake() {
 	}
 }
 
+// lookAgain is how long after an early round the next one begins. The kernel tells
+// when a limit is crossed, which may be a moment before the figures show it, and
+// does not tell again. It is also the least time between two early rounds.
+const lookAgain = time.Second
+
 // Run goes through a round each interval, at once after an eviction, and early
 // when the notifier says so, until its context ends. It returns when everything
 // that it started has ended.
@@ -123,18 +131,20 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
+	for early := m.early; ; {
+		wait := m.cfg.Interval
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-m.early:
+		case <-early:
+			early, wait = nil, min(lookAgain, wait)
 		case <-timer.C:
+			early = m.early
 		}
 		if m.step(ctx) {
-			timer.Reset(0)
-		} else {
-			timer.Reset(m.cfg.Interval)
+			wait = 0
 		}
+		timer.Reset(wait)
 	}
 }
 
@@ -227,7 +237,7 @@ func (m *Manager) conclude(done *Done, err error) {
 			return
 		}
 		h.LastRound, h.Err, h.Failures, h.KillErr = time.Now(), nil, 0, err
-		h.Stuck, h.Problems = done.Stuck, done.Problems
+		h.Stuck, h.Problems, h.Observations = done.Stuck, done.Problems, done.State.Observations
 	})
 	if done != nil && m.cfg.Hooks.Round != nil {
 		m.cfg.Hooks.Round(&done.Outcome)

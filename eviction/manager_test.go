@@ -360,7 +360,35 @@ func TestNotifierWakesTheManager(t *testing.T) {
 		m := run(t, cfg, 25*time.Second)
 		require.Contains(t, n.said(), "4s kill a")
 		require.NoError(t, m.Health().Polling)
-		require.Equal(t, 3, notify.fresh, "at most once an interval")
+		require.Equal(t, 4, notify.fresh, "at 0, 4, 14 and 24 s")
+	})
+}
+
+// The figures may show only a moment after the kernel told of it that the limit
+// was crossed; it does not tell twice. Nor does a flood of wakes make one of rounds.
+func TestManagerThatWasWokenLooksAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(namedPod("a"))
+		n.At(4500*time.Millisecond, func(s *evictiontest.Stats) { s.Set(eviction.MemoryAvailable, 50, 1000) })
+		cfg := n.config("100")
+		rounds := 0
+		cfg.Hooks.Round = func(*eviction.Outcome) { rounds++ }
+		m, err := eviction.NewManager(cfg)
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+		defer cancel()
+		var flood sync.WaitGroup
+		defer flood.Wait()
+		flood.Go(func() {
+			time.Sleep(4 * time.Second)
+			for ctx.Err() == nil {
+				m.Wake()
+				time.Sleep(time.Millisecond)
+			}
+		})
+		require.ErrorIs(t, m.Run(ctx), context.DeadlineExceeded)
+		require.Contains(t, n.said(), "5s kill a")
+		require.Less(t, rounds, 8)
 	})
 }
 

@@ -92,7 +92,7 @@ func (m *Manager) measurePods(ctx context.Context, pods iter.Seq[*v1.Pod]) {
 // refresh tells the notifier the figures anew.
 func (m *Manager) refresh(node *NodeStats, now time.Time) {
 	r, ok := m.cfg.Notifier.(Refresher)
-	if !ok || now.Sub(m.refreshed) < m.cfg.Interval && !m.refreshed.IsZero() {
+	if !ok || now.Sub(m.refreshed) < lookAgain && !m.refreshed.IsZero() {
 		return
 	}
 	m.refreshed = now

@@ -116,7 +116,7 @@ func explainStatus(v *PodView) []string {
 	if s.Message != "" {
 		line += ": " + s.Message
 	}
-	lines := []string{line + "."}
+	lines := []string{strings.TrimRight(line, ". ") + "."}
 	for _, c := range s.InitContainerStatuses {
 		lines = append(lines, explainContainer("Init container", c))
 	}

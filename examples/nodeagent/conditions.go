@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -49,10 +50,7 @@ func (e *evictor) health(now time.Time) syncloop.HealthCheck {
 	h := e.manager.Health()
 	c.Since, c.Detail = h.LastRound, "no round yet"
 	if !h.LastRound.IsZero() {
-		c.Detail = "the node is not short of anything"
-	}
-	if len(h.Conditions) > 0 {
-		c.Detail = fmt.Sprintf("the node has %v", h.Conditions)
+		c.Detail = left(h.Observations)
 	}
 	if h.Stuck != nil {
 		c.OK, c.Detail = false, fmt.Sprintf("the node is low on resource: %v, and none of its %d pods may be evicted", h.Stuck.Resource, h.Stuck.Pods)
@@ -63,6 +61,20 @@ func (e *evictor) health(now time.Time) syncloop.HealthCheck {
 	c.LastError = firstProblem(h)
 	c.OK = c.OK && c.LastError == ""
 	return c
+}
+
+// left says how much of everything is left.
+func left(observations []eviction.Observation) string {
+	parts := make([]string, len(observations))
+	for i, o := range observations {
+		switch o.Signal {
+		case eviction.PIDAvailable, eviction.NodeFsInodesFree:
+			parts[i] = fmt.Sprintf("%s %d of %d", o.Signal, o.Available, o.Capacity)
+		default:
+			parts[i] = fmt.Sprintf("%s %.1fGi of %.1fGi", o.Signal, float64(o.Available)/(1<<30), float64(o.Capacity)/(1<<30))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // firstProblem is the worst that a manager met with in its last round.
