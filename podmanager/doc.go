@@ -35,6 +35,13 @@
 // gives a [MirrorClient], and calls [ReconcileMirror] in each sync of a static
 // pod, so that the API shows it.
 //
+// # ConfigMaps and Secrets
+//
+// [References] finds those that a pod names. A [Cache] keeps them while a pod that
+// names them is registered: it watches an [ObjectSource] where that can be watched,
+// and tells which pods are concerned by a change. It is what package podruntime
+// asks for what containers see of them. An [Object] is printed without its content.
+//
 // # What comes with it
 //
 // Package source has sources for folders, URLs and channels; package manifest

@@ -10,6 +10,7 @@ const (
 	ManifestRead         ManifestErrorKind = "read"          // unreadable, too large, not a regular file
 	ManifestDecode       ManifestErrorKind = "decode"        // neither YAML nor JSON of a known kind
 	ManifestNotAPod      ManifestErrorKind = "not-a-pod"     // some other kind of object
+	ManifestNotAnObject  ManifestErrorKind = "not-an-object" // neither a ConfigMap nor a Secret
 	ManifestNoName       ManifestErrorKind = "no-name"       // metadata.name is empty
 	ManifestValidation   ManifestErrorKind = "validation"    // a field is invalid
 	ManifestAPIReference ManifestErrorKind = "api-reference" // a static pod refers to the API

@@ -65,6 +65,12 @@ func (m *decoding) decodeObject(raw []byte) (object, podmanager.ManifestErrorKin
 	return object{}, podmanager.ManifestNotAPod, fmt.Errorf("a v1 %s is wanted, not a %s %s", wanted, gvk.Version, gvk.Kind)
 }
 
+var (
+	errNoKind      = errors.New("kind is missing")
+	errNoVersion   = errors.New("apiVersion is missing")
+	errUnknownKind = errors.New("is not known")
+)
+
 // kindOf reads apiVersion and kind, and refuses what is no object of core v1.
 // Unlike the errors of the decoder it repeats nothing of the content.
 func kindOf(raw []byte) (schema.GroupVersionKind, error) {
@@ -74,11 +80,11 @@ func kindOf(raw []byte) (schema.GroupVersionKind, error) {
 	}
 	switch {
 	case gvk.Kind == "":
-		return *gvk, errors.New("kind is missing")
+		return *gvk, errNoKind
 	case gvk.Version == "":
-		return *gvk, errors.New("apiVersion is missing")
+		return *gvk, errNoVersion
 	case !scheme.Recognizes(*gvk):
-		return *gvk, fmt.Errorf("kind %q of apiVersion %q is not known", clip(gvk.Kind), clip(gvk.GroupVersion().String()))
+		return *gvk, fmt.Errorf("kind %q of apiVersion %q %w", clip(gvk.Kind), clip(gvk.GroupVersion().String()), errUnknownKind)
 	}
 	return *gvk, nil
 }

@@ -1,7 +1,8 @@
 // Package podmanagertest has what tests of pod sources need: [Source], a source
 // that says what it is told to; [MirrorClient], an API that holds mirror pods;
-// and the rules that each [podmanager.PodSource] and [podmanager.MirrorClient]
-// keeps, see [TestSource] and [TestMirrorClient].
+// [Objects], one that holds ConfigMaps or Secrets; and the rules that each
+// [podmanager.PodSource], [podmanager.MirrorClient] and [podmanager.ObjectSource]
+// keeps, see [TestSource], [TestMirrorClient] and [TestObjectSource].
 //
 //	func TestMySource(t *testing.T) {
 //		podmanagertest.TestSource(t, podmanagertest.SourceSuite{

@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/podmanager/manifest"
 )
@@ -21,21 +19,21 @@ import (
 const racy = 2 * time.Second
 
 // entry is what is known of one manifest file.
-type entry struct {
+type entry[T any] struct {
 	info   fs.FileInfo // as it was when it was read
 	racy   bool        // read so soon after a write that info may hide another
 	sum    [sha256.Size]byte
 	parsed bool
 
-	// pods are the last good ones; they stay while the file is bad.
-	pods     []*v1.Pod
+	// items are the last good ones; they stay while the file is bad.
+	items    []T
 	warnings []string
 	err      error
 }
 
 // refresh reads the file again if it may have changed, and tells whether what
 // it says did.
-func (e *entry) refresh(decoder manifest.Decoder, path string) (changed bool) {
+func (e *entry[T]) refresh(decode func([]byte, string) decoded[T], path string) (changed bool) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return e.unreadable(path, err)
@@ -53,28 +51,28 @@ func (e *entry) refresh(decoder manifest.Decoder, path string) (changed bool) {
 		return false
 	}
 	e.sum, e.parsed = sum, true
-	e.accept(decoder.Decode(data, path))
+	e.accept(decode(data, path))
 	return true
 }
 
-// accept takes what a manifest came to: a bad one leaves the last good pods.
-func (e *entry) accept(result manifest.Result) {
-	e.warnings, e.err = result.Warnings, nil
-	if len(result.Errors) == 0 {
-		e.pods = result.Pods
+// accept takes what a manifest came to: a bad one leaves what was good last.
+func (e *entry[T]) accept(result decoded[T]) {
+	e.warnings, e.err = result.warnings, nil
+	if len(result.errs) == 0 {
+		e.items = result.items
 		return
 	}
 	var errs []error
-	for _, bad := range result.Errors {
-		bad.Kept = len(e.pods) > 0
+	for _, bad := range result.errs {
+		bad.Kept = len(e.items) > 0
 		errs = append(errs, bad)
 	}
 	e.err = errors.Join(errs...)
 }
 
 // unreadable notes that the file can't be read. It is parsed anew when it can.
-func (e *entry) unreadable(path string, err error) (changed bool) {
-	bad := &podmanager.ManifestError{File: path, Kind: podmanager.ManifestRead, Kept: len(e.pods) > 0, Err: plain(err)}
+func (e *entry[T]) unreadable(path string, err error) (changed bool) {
+	bad := &podmanager.ManifestError{File: path, Kind: podmanager.ManifestRead, Kept: len(e.items) > 0, Err: plain(err)}
 	changed = e.err == nil || e.err.Error() != bad.Error()
 	e.err, e.warnings, e.parsed = bad, nil, false
 	return changed

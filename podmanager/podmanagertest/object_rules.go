@@ -1,0 +1,130 @@
+package podmanagertest
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+func checkGet(v *objectVisit) error {
+	if err := errors.Join(v.put("a", "1"), v.put("b", "2")); err != nil {
+		return err
+	}
+	if err := errors.Join(v.untilReads("a", "1"), v.untilReads("b", "2")); err != nil {
+		return err
+	}
+	if err := v.put("a", "3"); err != nil {
+		return err
+	}
+	return errors.Join(v.untilReads("a", "3"), v.untilReads("b", "2"))
+}
+
+func checkNotFound(v *objectVisit) error {
+	if err := errors.Join(v.put("a", "1"), v.world.Put(v.object("elsewhere", "b", "1"))); err != nil {
+		return err
+	}
+	if err := v.untilReads("a", "1"); err != nil {
+		return err
+	}
+	object, err := v.world.Source().Get(v.ctx, suiteNamespace, "b")
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("an object of another namespace alone reads as %v, error %w", object, err)
+	}
+	if err := v.world.Delete(v.ref("a")); err != nil {
+		return err
+	}
+	return v.untilReads("a", "")
+}
+
+func checkWatchSet(v *objectVisit) error {
+	err := errors.Join(v.put("a", "1"), v.put("b", "2"), v.world.Put(v.object("elsewhere", "a", "9")))
+	if err == nil {
+		err = errors.Join(v.untilReads("a", "1"), v.untilReads("b", "2"))
+	}
+	if err != nil {
+		return err
+	}
+	if err := v.eachWatch(func(f *follower) error {
+		return f.untilHas(map[string]string{"a": "1", "b": "2"})
+	}, "a"); err != nil {
+		return err
+	}
+	return v.eachWatch(func(f *follower) error {
+		return f.untilHas(map[string]string{"none": ""})
+	}, "none")
+}
+
+func checkWatchChanges(v *objectVisit) error {
+	return v.eachWatch(func(f *follower) error {
+		if err := f.untilHas(nil); err != nil {
+			return err
+		}
+		for _, step := range []struct{ name, value string }{
+			{"a", "1"}, {"b", "1"}, {"a", "2"}, {"a", ""}, {"b", "2"}, {"a", "3"}, {"b", ""}, {"a", ""},
+		} {
+			var err error
+			if step.value == "" {
+				err = v.world.Delete(v.ref(step.name))
+			} else {
+				err = errors.Join(v.put(step.name, step.value), v.world.Put(v.object("elsewhere", step.name, "9")))
+			}
+			if err == nil {
+				err = f.untilHas(map[string]string{step.name: step.value})
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "a")
+}
+
+func checkWatchStop(v *objectVisit) error {
+	if err := v.put("a", "1"); err != nil {
+		return err
+	}
+	var watches []*follower
+	err := v.eachWatch(func(f *follower) error {
+		watches = append(watches, f)
+		return nil
+	}, "a")
+	if err == nil {
+		err = v.put("a", "2")
+	}
+	if err == nil {
+		err = v.untilReads("a", "2")
+	}
+	for _, f := range watches {
+		f.mu.Lock()
+		err = errors.Join(err, f.breach)
+		f.mu.Unlock()
+	}
+	return err
+}
+
+func checkObjectSilence(v *objectVisit) error {
+	world, ok := v.world.(Breaker)
+	if !ok {
+		return errSkip
+	}
+	if err := v.put("a", "1"); err != nil {
+		return err
+	}
+	return v.eachWatch(func(f *follower) error {
+		if err := f.untilHas(map[string]string{"a": "1"}); err != nil {
+			return err
+		}
+		if err := world.Break(); err != nil {
+			return fmt.Errorf("the world can't be broken: %w", err)
+		}
+		err := f.until("an error", func() bool { return f.err != nil })
+		if err == nil {
+			err = f.untilHas(map[string]string{"a": "1"})
+		}
+		if mended := world.Mend(); err == nil && mended != nil {
+			return fmt.Errorf("the world can't be mended: %w", mended)
+		}
+		return err
+	}, "a")
+}
