@@ -134,6 +134,34 @@ func (r Requests) Of(name v1.ResourceName) int64 {
 	}
 }
 
+// Zero tells whether there is nothing of any resource.
+func (r Requests) Zero() bool {
+	for _, n := range r.Scalar {
+		if n != 0 {
+			return false
+		}
+	}
+	return r.MilliCPU == 0 && r.Memory == 0 && r.EphemeralStorage == 0
+}
+
+// Less is what there is more in r than in other; the caller owns it.
+func (r Requests) Less(other Requests) Requests {
+	less := Requests{
+		MilliCPU:         max(r.MilliCPU-other.MilliCPU, 0),
+		Memory:           max(r.Memory-other.Memory, 0),
+		EphemeralStorage: max(r.EphemeralStorage-other.EphemeralStorage, 0),
+	}
+	for name, n := range r.Scalar {
+		if n > other.Scalar[name] {
+			if less.Scalar == nil {
+				less.Scalar = make(map[v1.ResourceName]int64)
+			}
+			less.Scalar[name] = n - other.Scalar[name]
+		}
+	}
+	return less
+}
+
 // amountOf is the amount of one resource in a list.
 func amountOf(list v1.ResourceList, name v1.ResourceName) int64 {
 	q, ok := list[name]

@@ -90,6 +90,23 @@ func (p *planner) resizes() {
 	}
 }
 
+// Resized tells whether each running container of the pod has the cpu and memory
+// that the spec says, as far as that is known.
+func Resized(pod *v1.Pod, status *PodStatus) bool {
+	for c := range eachContainer(pod) {
+		instance := status.Container(c.Name)
+		if instance == nil || instance.State != StateRunning {
+			continue
+		}
+		for _, name := range resizable {
+			if resourceChanged(c, instance, name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // keeps tells whether an instance runs, and goes on running.
 func (p *planner) keeps(instance *ContainerStatus) bool {
 	return instance != nil && instance.State == StateRunning && p.inSandbox(instance) &&

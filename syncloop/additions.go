@@ -71,6 +71,7 @@ func (l *SyncLoop) add(ctx context.Context, pod *v1.Pod, source string) {
 	r.pod, r.source = pod, source
 	l.pods[pod.UID] = r
 	l.recognise(r)
+	r.recallSize()
 	l.enter(ctx, r)
 	l.publish(r)
 }
@@ -153,6 +154,9 @@ func (l *SyncLoop) begin(r *record) {
 		l.step(r, lifecycle.Resume{Since: past.TerminatingSince, Grace: past.Grace})
 	}
 	r.past = nil
+	if r.size.pod != nil {
+		l.wantResize(r)
+	}
 }
 
 // recreate begins a new life of a pod whose last one is over.
@@ -185,6 +189,7 @@ func (l *SyncLoop) forget(r *record) {
 	l.sink.forget(r.UID)
 	l.views.drop(r.UID)
 	l.gate.forget(r.UID)
+	l.resizes.Remove(r.UID)
 	l.releaseName(r)
 	l.stoppedYet(r)
 	if h := l.cfg.Hooks.PodForgotten; h != nil {

@@ -35,7 +35,7 @@ const admissionPause = time.Second
 // admit asks for a pod to be let in.
 func (l *SyncLoop) admit(ctx context.Context, r *record) {
 	began := time.Now()
-	d := l.judge(ctx, r.pod)
+	d := l.judge(ctx, r.allocated())
 	if h := l.cfg.Hooks.PodAdmitted; h != nil {
 		h(r.pod, d.Verdict, time.Since(began))
 	}
@@ -51,6 +51,12 @@ func (l *SyncLoop) admit(ctx context.Context, r *record) {
 		l.preempt(r, d)
 	case d.Outcome == admission.Reject && !l.awaitSources(r, d.Verdict):
 		l.reject(r, d.Verdict)
+	case d.Outcome == admission.Retry && r.listed.Running && l.cfg.Readmit == ReadmitFail:
+		l.reject(r, d.Verdict)
+	case d.Outcome == admission.Retry && r.listed.Running && l.cfg.Readmit == ReadmitRecheck:
+		r.admitted = true
+		l.begin(r)
+		l.remember(r)
 	case d.Outcome == admission.Retry:
 		l.putOff(r, d.Verdict)
 	}
@@ -146,8 +152,7 @@ func (l *SyncLoop) release(r *record) {
 		return
 	}
 	r.entered = false
-	l.cfg.Admission.Remove(r.UID)
-	l.askAgain()
+	l.vacate(r.UID)
 }
 
 // askAgain has the pods that wait asked for again, soon.
@@ -164,7 +169,7 @@ func (l *SyncLoop) askAgain() {
 
 // enterLedger enters a pod without asking anybody.
 func (l *SyncLoop) enterLedger(r *record) {
-	r.entered = l.cfg.Admission != nil && l.occupy(r.pod)
+	r.entered = l.cfg.Admission != nil && l.occupy(r.counted())
 }
 
 // retryAdmission asks again for all pods that wait, oldest first.

@@ -8,6 +8,7 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -27,8 +28,11 @@ const (
 	// ReadmitKeep: it was let in once, and stays. The default.
 	ReadmitKeep Readmit = "keep"
 	// ReadmitRecheck: it is asked for again, as the kubelet does, and stopped
-	// with its own grace if it is refused.
+	// with its own grace if it is refused. While it can't be judged it stays.
 	ReadmitRecheck Readmit = "recheck"
+	// ReadmitFail: as ReadmitRecheck, but one that can't be judged now, or is to
+	// be asked for again later, is refused too.
+	ReadmitFail Readmit = "fail"
 )
 
 // Config is what a [SyncLoop] is made of. Runtime is required, and one of
@@ -62,6 +66,10 @@ type Config struct {
 
 	// Admission judges pods and holds the ledger; nil admits all.
 	Admission *admission.Chain
+	// Resize says what the node can do for pods whose resources change while
+	// they run; the zero value can do all that the Runtime can, which is nothing
+	// unless it is a runtime.Resizer.
+	Resize resize.Support
 	// Readmit is the policy for pods that an earlier run of the agent let in;
 	// default ReadmitKeep.
 	Readmit Readmit
@@ -118,15 +126,18 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Runtime == nil {
 		errs = append(errs, errors.New("syncloop: Config.Runtime is nil"))
 	}
+	if r, ok := c.Runtime.(runtime.Resizer); !ok || !r.CanResize() {
+		c.Resize.Unsupported = true
+	}
 	if c.Admission != nil && c.Admission.Ledger == nil {
 		errs = append(errs, errors.New("syncloop: Config.Admission.Ledger is nil"))
 	}
 	switch c.Readmit {
 	case "":
 		c.Readmit = ReadmitKeep
-	case ReadmitKeep, ReadmitRecheck:
+	case ReadmitKeep, ReadmitRecheck, ReadmitFail:
 	default:
-		errs = append(errs, errors.New("syncloop: Config.Readmit "+string(c.Readmit)+" is neither keep nor recheck"))
+		errs = append(errs, errors.New("syncloop: Config.Readmit "+string(c.Readmit)+" is none of keep, recheck, fail"))
 	}
 	orElse := func(d *time.Duration, to time.Duration) {
 		if *d <= 0 {

@@ -61,8 +61,12 @@ const admissionPass types.UID = "\x00admission"
 
 // due deals with a timer that went off.
 func (l *SyncLoop) due(uid types.UID, now time.Time) {
-	if uid == admissionPass {
+	switch uid {
+	case admissionPass:
 		l.retryAdmission(now)
+		return
+	case resizePass:
+		l.resizes.WakeAll()
 		return
 	}
 	r := l.pods[uid]

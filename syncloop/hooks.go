@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
@@ -21,6 +22,11 @@ type Hooks struct {
 	// one; signal is the first resource of which there was too little.
 	// (kubelet_preemptions, by preemption_signal)
 	PodPreempted func(pod, critical runtime.PodRef, signal v1.ResourceName)
+	// PodResize is called for each verdict about a running pod whose resources
+	// change, with how long it took. (kubelet_pod_infeasible_resizes_total, and
+	// for one that fits after it was deferred
+	// kubelet_pod_deferred_accepted_resizes_total)
+	PodResize func(pod runtime.PodRef, v resize.Verdict, took time.Duration)
 	// PodStage is called when a pod's life enters a stage.
 	// (kubelet_working_pods, by lifecycle)
 	PodStage func(pod runtime.PodRef, stage lifecycle.Stage)

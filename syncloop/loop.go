@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
@@ -69,6 +70,8 @@ type SyncLoop struct {
 	listed bool
 
 	admitting admitting
+	// resizes are the pods that ask for other resources than they have.
+	resizes resize.Queue
 	// cleaning: mirrors are being deleted.
 	cleaning bool
 	stopping stopping
@@ -175,6 +178,7 @@ func (l *SyncLoop) loop(ctx context.Context, updates <-chan podmanager.Update, e
 		step = l.cfg.Conductor.Step
 	}
 	for step(ctx, channels, l, &l.monitor) {
+		l.tryResizes()
 		l.armAlarm()
 	}
 }

@@ -84,6 +84,9 @@ func (l *SyncLoop) keepPlaces(pods []*v1.Pod) {
 		ended := podstatus.Terminal(pod.Status.Phase) || past != nil && past.ended()
 		stays := l.cfg.Readmit == ReadmitKeep && !ended && (listed.UID != "" || past != nil && past.Admitted)
 		if l.cfg.Admission != nil && (listed.Running || stays) {
+			if past != nil {
+				pod, _ = past.Allocated.Apply(pod)
+			}
 			l.occupy(pod)
 			l.leavesStill(past)
 		}
@@ -121,10 +124,12 @@ func (l *SyncLoop) occupies(uid types.UID) bool {
 	return l.cfg.Admission != nil && l.cfg.Admission.Ledger.Has(uid)
 }
 
-// vacate frees the place of a pod that no source named, and that is gone.
+// vacate frees the place of a pod that is gone.
 func (l *SyncLoop) vacate(uid types.UID) {
 	if l.occupies(uid) {
+		room, _ := l.cfg.Admission.Ledger.Held(admission.Key(uid))
 		l.cfg.Admission.Remove(uid)
+		l.resizes.Freed(room)
 		l.askAgain()
 	}
 }

@@ -28,6 +28,8 @@ type record struct {
 	entered bool
 	// stuck: it is being stopped, and preemption does not count on that any more.
 	stuck bool
+	// size is what it was granted of what it asks for.
+	size size
 	// takes is what the store remembers of that.
 	takes *Takes
 	// wait is set while it waits to be let in.
@@ -108,7 +110,8 @@ func (r *record) mayRun() bool {
 // input is what a status of the pod is made of, as far as the loop knows.
 func (l *SyncLoop) input(r *record) podstatus.Input {
 	return podstatus.Input{
-		Pod:           r.pod,
+		Pod:           r.allocated(),
+		Resize:        r.size.conditions(),
 		API:           l.apiStatus(r.pod),
 		Previous:      r.status,
 		Observed:      r.observed,
@@ -174,6 +177,7 @@ func (r *record) remember() (Record, bool) {
 	return Record{
 		UID: r.UID, Namespace: r.Namespace, Name: r.Name, Source: r.source,
 		Admitted:         r.admitted,
+		Allocated:        r.size.allocation,
 		Takes:            r.takes,
 		Verdict:          r.verdict(),
 		TerminatingSince: r.life.TerminatingSince,

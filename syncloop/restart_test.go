@@ -83,6 +83,28 @@ func TestRestartRechecksIfAsked(t *testing.T) {
 	}, room("2", admission.Reject), func(c *syncloop.Config) { c.Readmit = syncloop.ReadmitRecheck })
 }
 
+// A pod that runs and can't be judged now stays, unless the host wants it gone.
+func TestRestartWithoutAJudge(t *testing.T) {
+	for policy, phase := range map[syncloop.Readmit]v1.PodPhase{
+		syncloop.ReadmitKeep: v1.PodRunning, syncloop.ReadmitRecheck: v1.PodRunning, syncloop.ReadmitFail: v1.PodFailed,
+	} {
+		inWorld(t, func(t *testing.T, w *world) {
+			p := pod("web", cpu("2"))
+			w.add(p)
+			before := w.observed(p.UID).Containers[0].ID
+			w.stop()
+			room("1", admission.Retry)(&w.config)
+			w.start()
+			w.add(p, pod("new", cpu("9")))
+			sleep(time.Minute)
+			require.Equal(t, phase, w.phase(p.UID), "%s", policy)
+			require.Equal(t, v1.PodPending, w.phase("uid-new"), "it never ran, and waits")
+			require.Equal(t, phase == v1.PodRunning, w.observed(p.UID).Running())
+			require.Equal(t, before, w.observed(p.UID).Containers[0].ID)
+		}, room("2", admission.Reject), func(c *syncloop.Config) { c.Readmit = policy })
+	}
+}
+
 func TestRestartKeepsVerdicts(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		big, victim, job := pod("big", cpu("9")), pod("victim"), pod("job", policy(v1.RestartPolicyNever), running(runtimetest.ExitsWith(0)))

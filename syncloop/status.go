@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -51,7 +52,10 @@ func (l *SyncLoop) remember(r *record) {
 		return
 	}
 	if r.takes == nil && r.entered {
-		r.takes = l.takes(r.pod)
+		r.takes = l.takes(r.allocated())
+	}
+	if r.admitted && r.size.allocation == nil {
+		r.size.allocation = resize.Of(r.pod)
 	}
 	if record, keep := r.remember(); keep {
 		l.store.save(record)

@@ -95,5 +95,5 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	_, err := syncloop.New(syncloop.Config{Readmit: "perhaps"})
 	require.EqualError(t, err, "syncloop: one of Config.PodConfig and Config.Updates is needed\n"+
 		"syncloop: Config.Runtime is nil\n"+
-		"syncloop: Config.Readmit perhaps is neither keep nor recheck")
+		"syncloop: Config.Readmit perhaps is none of keep, recheck, fail")
 }

@@ -7,6 +7,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
@@ -46,6 +47,9 @@ type Record struct {
 
 	// Admitted is set once the pod was let in; it is not asked for again.
 	Admitted bool
+	// Allocated is what it was granted of the resources that its spec asks for,
+	// nil for all: by that it is run and counted after a restart.
+	Allocated *resize.Allocation
 	// Takes is what it takes of the node, if that is counted: it is taken while
 	// the pod runs, also before its source has been heard of.
 	Takes *Takes

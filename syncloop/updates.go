@@ -34,7 +34,9 @@ func (l *SyncLoop) HandlePodUpdates(ctx context.Context, u podmanager.Update) {
 // change takes a new version of a pod that is known.
 func (l *SyncLoop) change(ctx context.Context, r *record, pod *v1.Pod, create bool) {
 	marked := pod.DeletionTimestamp != nil && (r.pod == nil || r.pod.DeletionTimestamp == nil)
-	r.pod = pod
+	if r.renew(pod) {
+		l.wantResize(r)
+	}
 	l.tellProbes(r)
 	switch {
 	case r.began():
@@ -97,7 +99,7 @@ func (l *SyncLoop) HandlePodReconcile(_ context.Context, u podmanager.Update) {
 		if podmanager.IsMirror(pod) {
 			l.reconcileStatic(pod)
 		} else if r := l.pods[pod.UID]; r != nil {
-			r.pod = pod
+			r.renew(pod)
 			l.reconcile(r)
 		}
 	}

@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,19 +23,24 @@ func (j *job) sync(ctx context.Context) error {
 		j.warn(ctx, "FailedSync", "error determining status: %v", err)
 		return fmt.Errorf("determine status: %w", err)
 	}
+	j.followResize()
 	j.sentenceStranded(ctx)
 	status := j.say(podstatus.Compute)
 	if status.Terminal {
 		j.outcome.Terminal = true
 		return nil
 	}
-	j.loop.reconcileMirror(ctx, j.input.Pod)
+	j.loop.reconcileMirror(ctx, j.desired)
 	res, err := j.loop.cfg.Runtime.SyncPod(ctx, runtime.SyncRequest{
 		Pod: j.input.Pod, Status: j.input.Observed, RestartAll: j.input.RestartAll, Ended: status.Ended,
 		Probes: runtime.ProbeVerdicts{Liveness: j.verdicts.of(probe.Liveness), Startup: j.verdicts.of(probe.Startup)},
 	})
 	j.outcome.RetryAt = res.RetryAt
 	said := j.recordStarts(res.Containers)
+	if failed := (*runtime.ResizeError)(nil); errors.As(err, &failed) {
+		j.resizeFailed(failed)
+		said = true
+	}
 	switch {
 	case err == nil && res.Acted:
 		j.outcome.Again = true

@@ -72,6 +72,10 @@ type job struct {
 	verdicts *verdicts
 	grace    time.Duration
 	deadline time.Time
+	// desired is the pod as its source has it.
+	desired *v1.Pod
+	// resizing is the condition of the resize in progress when the work began.
+	resizing *v1.PodCondition
 
 	outcome outcome
 }
@@ -83,6 +87,10 @@ type outcome struct {
 	// read is the moment before the last status was read.
 	read uint64
 	took time.Duration
+	// resized: the containers have what the pod was granted. resizeFailed says
+	// that they could not be given it.
+	resized      bool
+	resizeFailed *v1.PodCondition
 }
 
 // startWork hands a piece of work to a worker.
@@ -104,6 +112,8 @@ func (l *SyncLoop) startWork(r *record, a lifecycle.Start) {
 		verdicts: r.verdicts,
 		grace:    r.life.Grace,
 		deadline: r.life.Deadline,
+		desired:  r.pod,
+		resizing: r.size.inProgress,
 	}
 	j.outcome.Seq = a.Seq
 	j.outcome.failures = r.failures
@@ -148,6 +158,7 @@ func (l *SyncLoop) workDone(r *record, j *job) {
 		r.lastErr = j.outcome.Err
 		r.read = max(r.read, j.outcome.read)
 		r.done = l.moment()
+		l.resizeDone(r, j)
 	}
 	if h := l.cfg.Hooks.PodWork; h != nil {
 		h(r.PodRef, j.work, j.outcome.took, j.outcome.Err)

@@ -76,6 +76,13 @@ func (a *Allocation) applyTo(list []v1.Container) (applied []v1.Container, diffe
 	return applied, differs
 }
 
+// Differ tells whether two versions of a pod ask for other resources, for a
+// container that both have or for the pod as a whole.
+func Differ(a, b *v1.Pod) bool {
+	return !samePod(a.Spec.Resources, b.Spec.Resources) ||
+		anyPair(a, b, func(x, y *v1.Container) bool { return !same(x.Resources, y.Resources) })
+}
+
 // Grows tells whether the pod as a whole asks for more cpu or memory than it has.
 func Grows(allocated, desired *v1.Pod) bool {
 	has, wants := admission.PodRequests(allocated), admission.PodRequests(desired)

@@ -100,6 +100,9 @@ type blockade struct {
 // Len is the number of resizes in the queue.
 func (q *Queue) Len() int { return len(q.items) }
 
+// Ready tells whether any of them is to be tried.
+func (q *Queue) Ready() bool { return len(q.ready) > 0 }
+
 // Push has a resize tried: a new one, or one whose pod asks for something else
 // now, which takes the place of the old one.
 func (q *Queue) Push(p Pending) {

@@ -65,6 +65,9 @@ func (b *builder) conditions() {
 			b.status.Conditions = append(b.status.Conditions, *c)
 		}
 	}
+	if !Terminal(b.status.Phase) {
+		b.status.Conditions = append(b.status.Conditions, b.in.Resize...)
+	}
 	if c := findCondition(b.old.Conditions, v1.DisruptionTarget); c != nil {
 		b.status.Conditions = setCondition(b.status.Conditions, *c)
 	}

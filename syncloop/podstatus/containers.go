@@ -63,7 +63,7 @@ func (b *builder) containerStatus(e *entry) v1.ContainerStatus {
 		return b.absentStatus(e)
 	}
 	status := b.observedStatus(e.newest)
-	status.Resources = e.spec.Resources.DeepCopy()
+	status.Resources = resourcesNow(e)
 	status.AllocatedResources = e.spec.Resources.Requests.DeepCopy()
 	unknownAsBefore := false
 	if e.old != nil {
@@ -74,6 +74,35 @@ func (b *builder) containerStatus(e *entry) v1.ContainerStatus {
 		status.LastTerminationState.Terminated = b.terminated(e.previous)
 	}
 	return status
+}
+
+// resourcesNow are the resources that a container has: what the runtime says of cpu
+// and memory while it runs, and otherwise what the spec says.
+func resourcesNow(e *entry) *v1.ResourceRequirements {
+	r := e.spec.Resources.DeepCopy()
+	if e.newest.State == runtime.StateRunning && e.newest.Resources != nil {
+		overlay(&r.Requests, e.newest.Resources.Requests)
+		overlay(&r.Limits, e.newest.Resources.Limits)
+	}
+	return r
+}
+
+// overlay puts the cpu and memory of one list in the place of those of another.
+func overlay(list *v1.ResourceList, now v1.ResourceList) {
+	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		q, has := now[name]
+		if !has {
+			delete(*list, name)
+			continue
+		}
+		if was, ok := (*list)[name]; ok && was.Cmp(q) == 0 {
+			continue // in the notation of the spec
+		}
+		if *list == nil {
+			*list = v1.ResourceList{}
+		}
+		(*list)[name] = q
+	}
 }
 
 // observedStatus is what one instance says by itself.

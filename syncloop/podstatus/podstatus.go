@@ -10,7 +10,8 @@ import (
 
 // Input is everything that a status is made of. Nothing in it is written to.
 type Input struct {
-	// Pod is the pod as its source gave it; never nil.
+	// Pod is the pod as its source gave it, with the resources that it was
+	// granted; never nil.
 	Pod *v1.Pod
 	// API is the status of the mirror of a static pod, where it has one; nil
 	// stands for Pod.Status. The conditions of others and the readiness of
@@ -38,6 +39,10 @@ type Input struct {
 	// of the pod in API: no probe of this agent can have run on it.
 	AgentStarted time.Time
 
+	// Resize are the conditions PodResizePending and PodResizeInProgress, as far
+	// as they hold; complete, with their generation and date. A pod that has
+	// ended has none.
+	Resize []v1.PodCondition
 	// RestartAll is set while a RestartAllContainers rule is being carried
 	// out and containers of the pod remain to be removed.
 	RestartAll bool

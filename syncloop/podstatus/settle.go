@@ -43,7 +43,7 @@ func unready(status *v1.PodStatus) {
 func settleTransitions(old, status *v1.PodStatus, now time.Time) {
 	for i := range status.Conditions {
 		c := &status.Conditions[i]
-		if !owned(c.Type) && c.Type != v1.DisruptionTarget {
+		if !owned(c.Type) && c.Type != v1.DisruptionTarget || aboutResize(c.Type) {
 			continue
 		}
 		was := findCondition(old.Conditions, c.Type)
@@ -53,6 +53,11 @@ func settleTransitions(old, status *v1.PodStatus, now time.Time) {
 			c.LastTransitionTime = metav1.NewTime(now)
 		}
 	}
+}
+
+// aboutResize tells whether a condition comes with its date: that of its reason.
+func aboutResize(t v1.PodConditionType) bool {
+	return t == v1.PodResizePending || t == v1.PodResizeInProgress
 }
 
 // normalise brings a status into the form that an API server gives back, so that

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -141,6 +142,10 @@ func storedRecord(uid types.UID, version uint64) syncloop.Record {
 	return syncloop.Record{
 		UID: uid, Namespace: "default", Name: "web", Source: "file",
 		Admitted: true,
+		Allocated: &resize.Allocation{
+			Containers: map[string]v1.ResourceRequirements{"web": {Limits: v1.ResourceList{v1.ResourceMemory: resource.MustParse("1Gi")}}},
+			Pod:        &v1.ResourceRequirements{},
+		},
 		Takes: &syncloop.Takes{
 			Requests:  v1.ResourceList{v1.ResourceCPU: resource.MustParse("250m"), v1.ResourceMemory: resource.MustParse("1Gi")},
 			HostPorts: []v1.ContainerPort{{HostPort: 80, Protocol: v1.ProtocolTCP}},
