@@ -48,6 +48,7 @@ func KeyOf(pod *v1.Pod) Key {
 type Ledger struct {
 	parent *Ledger
 	pods   map[Key]*entry // nil entry: removed from the parent's
+	rows   []row          // of the entries of this level
 	ports  portTable      // of this level alone; counts may be negative in a fork
 
 	count int    // of all levels
@@ -55,11 +56,12 @@ type Ledger struct {
 	used  total
 }
 
-// entry is one pod in the ledger. It is immutable.
+// entry is one pod in the ledger. It is immutable, save for its place in rows.
 type entry struct {
 	*Prepared
 	order uint64 // of entering
 	stay  stay
+	row   int
 }
 
 // stay is whether a pod is on its way out.
@@ -98,7 +100,7 @@ func (l *Ledger) Commit() {
 		}
 	}
 	l.parent.next = l.next
-	l.parent, l.pods, l.ports = nil, nil, nil
+	l.parent, l.pods, l.rows, l.ports = nil, nil, nil, nil
 }
 
 // Add enters a pod without judging it, as for one that was admitted, or that
@@ -169,7 +171,8 @@ func (l *Ledger) setStay(key Key, s stay) bool {
 		return false
 	}
 	if e.stay != s {
-		l.pods[key] = &entry{Prepared: e.Prepared, order: e.order, stay: s}
+		l.unseat(e)
+		l.seat(&entry{Prepared: e.Prepared, order: e.order, stay: s})
 	}
 	return true
 }
@@ -185,6 +188,7 @@ func (l *Ledger) remove(key Key) bool {
 	if e == nil {
 		return false
 	}
+	l.unseat(e)
 	if l.parent != nil && l.parent.find(key) != nil {
 		l.pods[key] = nil
 	} else {
@@ -265,11 +269,12 @@ func (l *Ledger) find(key Key) *entry {
 }
 
 // entries are the pods that are in, in no order.
-func (l *Ledger) entries() iter.Seq[*entry] {
-	return func(yield func(*entry) bool) {
+func (l *Ledger) entries() iter.Seq[*row] {
+	return func(yield func(*row) bool) {
 		for level := l; level != nil; level = level.parent {
-			for key, e := range level.pods {
-				if e != nil && (level == l || l.find(key) == e) && !yield(e) {
+			for i := range level.rows {
+				r := &level.rows[i]
+				if (level == l || l.find(r.key) == r.entry) && !yield(r) {
 					return
 				}
 			}
@@ -277,8 +282,26 @@ func (l *Ledger) entries() iter.Seq[*entry] {
 	}
 }
 
-func (l *Ledger) enter(e *entry) {
+// seat gives an entry its place, and unseat takes that of one of this level.
+func (l *Ledger) seat(e *entry) {
 	l.pods[e.key] = e
+	e.row = len(l.rows)
+	l.rows = append(l.rows, rowOf(e))
+}
+
+func (l *Ledger) unseat(e *entry) {
+	if l.pods[e.key] != e {
+		return
+	}
+	last := len(l.rows) - 1
+	l.rows[e.row] = l.rows[last]
+	l.rows[e.row].entry.row = e.row
+	l.rows[last] = row{}
+	l.rows = l.rows[:last]
+}
+
+func (l *Ledger) enter(e *entry) {
+	l.seat(e)
 	l.count++
 	l.used.add(e.running)
 	for _, p := range e.ports {

@@ -89,11 +89,11 @@ func (e *NoVictimsError) Error() string {
 // Priorities protect, they do not order: see [Preemptable]. The error is a
 // *[NoVictimsError].
 func PlanPreemption(preemptor *v1.Pod, needs []Need, pods []*v1.Pod) (Plan, error) {
-	entries := make([]*entry, len(pods))
+	all := &Ledger{pods: make(map[Key]*entry, len(pods))}
 	for i, pod := range pods {
-		entries[i] = &entry{Prepared: Prepare(pod), order: uint64(i)}
+		all.rows = append(all.rows, rowOf(&entry{Prepared: Prepare(pod), order: uint64(i)}))
 	}
-	return selectVictims(preemptor, needs, slices.Values(entries), len(entries), nil)
+	return selectVictims(preemptor, needs, all.entries(), len(pods), nil)
 }
 
 // Plan is [PlanPreemption] among the pods of the ledger; among equals the one

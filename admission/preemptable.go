@@ -16,13 +16,29 @@ func IsNodeCritical(pod *v1.Pod) bool {
 // A static pod without a priority takes the place of no other critical pod and
 // gives way to none.
 func Preemptable(preemptor, pod *v1.Pod) bool {
-	return preemptable(preemptor, pod, IsCritical(preemptor), IsCritical(pod))
+	return rankOf(preemptor, nil).over(rankOf(pod, nil))
 }
 
-func preemptable(preemptor, pod *v1.Pod, critical, otherCritical bool) bool {
-	if critical && !otherCritical {
-		return true
+// rank is what decides who gives way.
+type rank struct {
+	critical bool
+	// ranked: it has a priority.
+	ranked   bool
+	priority int32
+}
+
+// rankOf goes by the rule for critical pods; nil is [IsCritical].
+func rankOf(pod *v1.Pod, critical func(*v1.Pod) bool) rank {
+	if critical == nil {
+		critical = IsCritical
 	}
-	mine, other := preemptor.Spec.Priority, pod.Spec.Priority
-	return mine != nil && other != nil && *mine > *other
+	r := rank{critical: critical(pod)}
+	if p := pod.Spec.Priority; p != nil {
+		r.ranked, r.priority = true, *p
+	}
+	return r
+}
+
+func (r rank) over(other rank) bool {
+	return r.critical && !other.critical || r.ranked && other.ranked && r.priority > other.priority
 }

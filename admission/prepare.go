@@ -16,9 +16,9 @@ type Prepared struct {
 	pod *v1.Pod
 	key Key
 	// What preemption looks at, together: it looks at every pod of a node.
-	critical bool // by the kubelet's rule
-	qos      v1.PodQOSClass
-	freed    Requests // what it counts as given back by the pod's end
+	rank  rank // by the kubelet's rule
+	qos   v1.PodQOSClass
+	freed Requests // what it counts as given back by the pod's end
 
 	requests Requests          // as a candidate
 	running  Requests          // once it is in
@@ -43,7 +43,7 @@ func (c *Chain) hostPorts(pod *v1.Pod) []v1.ContainerPort {
 }
 
 func prepare(pod *v1.Pod, ports []v1.ContainerPort) *Prepared {
-	p := &Prepared{pod: pod, key: KeyOf(pod), qos: QOS(pod), critical: IsCritical(pod)}
+	p := &Prepared{pod: pod, key: KeyOf(pod), qos: QOS(pod), rank: rankOf(pod, nil)}
 	spec := requestsOf(helpers.PodRequests(pod, helpers.PodResourcesOptions{}))
 	p.requests, p.running, p.freed = spec, spec, spec
 	if pod.Status.ExtendedResourceClaimStatus != nil {
@@ -76,7 +76,7 @@ func (p *Prepared) isCritical(rule func(*v1.Pod) bool) bool {
 	if rule != nil {
 		return rule(p.pod)
 	}
-	return p.critical
+	return p.rank.critical
 }
 
 func selectsNodes(pod *v1.Pod) bool {

@@ -8,14 +8,39 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// candidates are the pods that may be victims, as columns: one selection looks
-// at every pod of a node several times over.
+// row is what preemption looks at of a pod in the ledger. Rows lie side by side, for
+// one selection looks at every pod of a node.
+type row struct {
+	*entry
+	rank  rank
+	layer layer
+	stay  stay
+	size  size
+}
+
+func rowOf(e *entry) row {
+	return row{e, e.rank, layerOf(e.qos), e.stay, size{e.freed.Memory, e.freed.MilliCPU, e.order}}
+}
+
+// gives is what the pod gives back of a resource.
+func (r *row) gives(name v1.ResourceName) int64 {
+	switch name {
+	case v1.ResourceCPU:
+		return r.size.cpu
+	case v1.ResourceMemory:
+		return r.size.memory
+	default:
+		return r.freed.Of(name)
+	}
+}
+
+// candidates are the pods that may be victims, as columns.
 type candidates struct {
-	entries []*entry
-	layer   []layer
-	size    []size
-	gives   []int64 // row after row, what a pod gives back of each need
-	needs   int
+	rows  []*row
+	layer []layer
+	gives []int64       // pod after pod, what it gives back of each need
+	sums  [gone][]int64 // of gives, by layer
+	needs int
 }
 
 // size decides between pods that leave equally much of the need.
@@ -47,7 +72,7 @@ func layerOf(class v1.PodQOSClass) layer {
 // selectVictims is the kubelet's selection among n pods. Guaranteed pods go only
 // for what all others together can't give, Burstable ones only for what is left
 // of that without all BestEffort ones, and these for the rest.
-func selectVictims(preemptor *v1.Pod, needs []Need, pods iter.Seq[*entry], n int, critical func(*v1.Pod) bool) (Plan, error) {
+func selectVictims(preemptor *v1.Pod, needs []Need, pods iter.Seq[*row], n int, critical func(*v1.Pod) bool) (Plan, error) {
 	c := candidatesFor(preemptor, needs, pods, n, critical)
 	need := make([]int64, len(needs))
 	for i, n := range needs {
@@ -65,35 +90,47 @@ func selectVictims(preemptor *v1.Pod, needs []Need, pods iter.Seq[*entry], n int
 
 	p := Plan{Needs: needs}
 	for _, i := range slices.Concat(fromBestEffort, fromBurstable, fromGuaranteed) {
-		p.Victims = append(p.Victims, Victim{Pod: c.entries[i].pod, QOS: c.entries[i].qos})
+		p.Victims = append(p.Victims, Victim{Pod: c.rows[i].pod, QOS: c.rows[i].qos})
 	}
 	return p, nil
 }
 
-func candidatesFor(preemptor *v1.Pod, needs []Need, pods iter.Seq[*entry], n int, critical func(*v1.Pod) bool) candidates {
+func candidatesFor(preemptor *v1.Pod, needs []Need, pods iter.Seq[*row], n int, critical func(*v1.Pod) bool) candidates {
 	c := candidates{
-		entries: make([]*entry, 0, n),
-		layer:   make([]layer, 0, n),
-		size:    make([]size, 0, n),
-		gives:   make([]int64, 0, n*len(needs)),
-		needs:   len(needs),
+		rows:  make([]*row, 0, n),
+		layer: make([]layer, 0, n),
+		gives: make([]int64, 0, n*len(needs)),
+		needs: len(needs),
 	}
-	mine := IsCritical(preemptor)
-	if critical != nil {
-		mine = critical(preemptor)
+	for i := range c.sums {
+		c.sums[i] = make([]int64, len(needs))
 	}
-	for e := range pods {
-		if e.stay != staying || !preemptable(preemptor, e.pod, mine, e.isCritical(critical)) {
+	mine := rankOf(preemptor, critical)
+	for r := range pods {
+		other := r.rank
+		if critical != nil {
+			other = rankOf(r.pod, critical)
+		}
+		if r.stay != staying || !mine.over(other) {
 			continue
 		}
-		c.entries = append(c.entries, e)
-		c.layer = append(c.layer, layerOf(e.qos))
-		c.size = append(c.size, size{e.freed.Memory, e.freed.MilliCPU, e.order})
-		for _, n := range needs {
-			c.gives = append(c.gives, e.freed.Of(n.Resource))
+		c.rows = append(c.rows, r)
+		c.layer = append(c.layer, r.layer)
+		for i, need := range needs {
+			gives := r.gives(need.Resource)
+			c.gives = append(c.gives, gives)
+			c.sums[r.layer][i] = plus(c.sums[r.layer][i], gives)
 		}
 	}
 	return c
+}
+
+// plus adds amounts up to the largest.
+func plus(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
 }
 
 // row is what the i-th candidate gives back.
@@ -124,7 +161,7 @@ func (c *candidates) nearest(from layer, need []int64) int {
 			continue
 		}
 		d := distance(need, c.row(i), least)
-		if d < least || d == least && c.size[i].goesBefore(c.size[best]) {
+		if d < least || d == least && c.rows[i].size.goesBefore(c.rows[best].size) {
 			best, least = i, d
 		}
 	}
@@ -159,13 +196,12 @@ func distance(need, gives []int64, limit float64) float64 {
 	return sum
 }
 
-// without is what is left of a need when all candidates of the layers are gone.
+// without is what is left of a need when all candidates of the layers are gone,
+// of which none was picked.
 func (c *candidates) without(need []int64, layers ...layer) []int64 {
 	left := slices.Clone(need)
-	for i, layer := range c.layer {
-		if slices.Contains(layers, layer) {
-			subtract(left, c.row(i))
-		}
+	for _, layer := range layers {
+		subtract(left, c.sums[layer])
 	}
 	return left
 }
