@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"strconv"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -38,8 +39,14 @@ func (s Shortage) Reason() string { return "OutOf" + string(s.Resource) }
 
 // Message is the kubelet's sentence for it.
 func (s Shortage) Message() string {
-	return fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d",
-		s.Resource, s.Requested, s.Used, s.Capacity)
+	// Not by fmt: a rejection should cost no more than an admission.
+	var room [160]byte
+	b := append(room[:0], "Node didn't have enough resource: "...)
+	b = append(b, s.Resource...)
+	b = strconv.AppendInt(append(b, ", requested: "...), s.Requested, 10)
+	b = strconv.AppendInt(append(b, ", used: "...), s.Used, 10)
+	b = strconv.AppendInt(append(b, ", capacity: "...), s.Capacity, 10)
+	return string(b)
 }
 
 // Missing is how much is missing: what must become free for the pod to fit. It
