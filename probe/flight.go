@@ -26,6 +26,10 @@ func (f *flight) callOff() {
 	f.cancel()
 }
 
+// instantsEach is how many instant probes are worth a goroutine: to wake another
+// processor up costs as much as twenty of them.
+const instantsEach = 64
+
 // startDue starts what is due and returns when it is to be called again.
 func (m *Manager) startDue(now time.Time) (wake time.Time) {
 	m.mu.Lock()
@@ -36,9 +40,11 @@ func (m *Manager) startDue(now time.Time) (wake time.Time) {
 		e.queued = true
 		m.lanes.push(e)
 	}
-	// Instant ones share a few goroutines; should one take its time after all,
+	// Instant ones share goroutines; should one take its time after all,
 	// those behind it start with the next tick.
-	for n := m.lanes.len() - max(0, m.lanes.queues[instant].len()-left-m.procs); n > 0; n-- {
+	instants := m.lanes.queues[instant].len() - left
+	share := max(1, min(m.procs, instants/instantsEach))
+	for n := m.lanes.len() - max(0, instants-share); n > 0; n-- {
 		f := m.next()
 		if f == nil {
 			break

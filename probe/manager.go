@@ -30,7 +30,7 @@ type Config struct {
 	// default.
 	MaxInFlightPerPod int
 	// Tick is how far attempts are put off so that they begin together, for
-	// to wake up costs more than to probe; 20 ms by default, less than none
+	// to wake up costs more than to probe; 25 ms by default, less than none
 	// means not at all.
 	Tick time.Duration
 	// Events tells users of failures, at a falling rate; nil tells nobody.
@@ -91,7 +91,7 @@ func NewManager(cfg Config) (*Manager, error) {
 		cfg.MaxInFlightPerPod = max(1, cfg.MaxInFlight/8)
 	}
 	if cfg.Tick == 0 {
-		cfg.Tick = 20 * time.Millisecond
+		cfg.Tick = 25 * time.Millisecond
 	}
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger,
