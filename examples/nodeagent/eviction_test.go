@@ -220,6 +220,13 @@ func TestPodThatOverfillsItsEmptyDirIsEvicted(t *testing.T) {
 	require.Equal(t, `Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". `, status.Message)
 	require.False(t, conditionTrue(&v1.Pod{Status: status}, v1.DisruptionTarget))
 	alive(t, idle)
-	agent.stop()
-	require.NotContains(t, agent.stdout.String(), "Pressure")
+
+	agent.signal(os.Kill)
+	agent.wait()
+	next := n.start()
+	next.says("idle-node", "Adopted")
+	require.Equal(t, status.Message, n.await("filler", evicted).Message, "what was evicted stays so")
+	alive(t, idle)
+	next.stop()
+	require.NotContains(t, next.stdout.String(), "Pressure")
 }
