@@ -122,11 +122,11 @@ func ruleNames(e ast.Expr) (names []string) {
 	return names
 }
 
-// ruleFields are the names in "rule: …" of composite literals.
+// ruleFields are the names in "Rule: …" of composite literals.
 func ruleFields(f *ast.File) (names []string) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		if kv, ok := n.(*ast.KeyValueExpr); ok {
-			if key, ok := kv.Key.(*ast.Ident); ok && key.Name == "rule" && literal(kv) != "" {
+			if key, ok := kv.Key.(*ast.Ident); ok && key.Name == "Rule" && literal(kv) != "" {
 				names = append(names, literal(kv))
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/internal/recordings"
 )
 
 type admissionCase struct {
@@ -78,7 +79,7 @@ func failures(d admission.Decision) []recordedFailure {
 	return list
 }
 
-func judgeAdmission(t *testing.T, line []byte) finding {
+func judgeAdmission(t *testing.T, line []byte) recordings.Answer {
 	var c admissionCase
 	decode(t, line, &c)
 	d, err := c.chain(t).Check(t.Context(), c.Pod)
@@ -87,19 +88,19 @@ func judgeAdmission(t *testing.T, line []byte) finding {
 	if c.Want.Failures != nil {
 		got.Failures = failures(d)
 	}
-	f := compare(c.Want, got)
+	f := recordings.Compare(c.Want, got)
 	for _, other := range c.Others {
-		f.agrees = f.agrees || compare(other, got).agrees
+		f.Agrees = f.Agrees || recordings.Compare(other, got).Agrees
 	}
 	// Rule: what the kubelet rejects for good because it could not find out is
 	// tried again here, with the same Reason and Message.
-	if f.agrees && d.Outcome == admission.Retry && c.NodeError+c.PluginError != "" {
-		f = finding{rule: "retried, not rejected"}
+	if f.Agrees && d.Outcome == admission.Retry && c.NodeError+c.PluginError != "" {
+		f = recordings.Answer{Rule: "retried, not rejected"}
 	}
 	return f
 }
 
-func judgeQOS(t *testing.T, line []byte) finding {
+func judgeQOS(t *testing.T, line []byte) recordings.Answer {
 	type answer struct {
 		Computed v1.PodQOSClass `json:"computed"`
 		QOS      v1.PodQOSClass `json:"qos"`
@@ -112,7 +113,7 @@ func judgeQOS(t *testing.T, line []byte) finding {
 		Want answer  `json:"want"`
 	}
 	decode(t, line, &c)
-	return compare(c.Want, answer{
+	return recordings.Compare(c.Want, answer{
 		Computed: admission.SpecQOS(c.Pod),
 		QOS:      admission.QOS(c.Pod),
 		Static:   admission.IsStatic(c.Pod),
@@ -139,7 +140,7 @@ type recordedPreemption struct {
 	Events  []string         `json:"events"`
 }
 
-func judgePreemption(t *testing.T, line []byte) finding {
+func judgePreemption(t *testing.T, line []byte) recordings.Answer {
 	var c struct {
 		admissionCase
 		Insufficient []admission.Need     `json:"insufficient"`
@@ -169,11 +170,11 @@ func judgePreemption(t *testing.T, line []byte) finding {
 			got.Events = append(got.Events, "Warning "+admission.ReasonPreempting+" "+admission.MessagePreempted)
 		}
 	}
-	f := compare(c.Want, got)
+	f := recordings.Compare(c.Want, got)
 	for _, other := range c.Others {
-		f.agrees = f.agrees || compare(other, got).agrees
+		f.Agrees = f.Agrees || recordings.Compare(other, got).Agrees
 	}
-	if d.Plan != nil && f.agrees && len(c.Insufficient) > 0 {
+	if d.Plan != nil && f.Agrees && len(c.Insufficient) > 0 {
 		require.Equal(t, c.Insufficient, d.Plan.Needs)
 	}
 	return f

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/internal/recordings"
 )
 
 // evictionCase is one line of eviction.jsonl.
@@ -60,17 +61,17 @@ type recordedDisruption struct {
 
 // answer replays all rounds of a case. Where they went otherwise, what the
 // library does on purpose is undone, one thing at a time.
-func (c evictionCase) answer() answer {
+func (c evictionCase) answer() recordings.Answer {
 	got := c.play(quirks{})
 	if c.wanted(got) {
-		return answer{agree: true}
+		return recordings.Answer{Agrees: true}
 	}
 	for _, d := range differences {
 		if d.holds(c) {
-			return answer{rule: d.name}
+			return recordings.Answer{Rule: d.name}
 		}
 	}
-	return answer{got: got}
+	return recordings.Answer{Got: got}
 }
 
 // difference is a rule by which rounds may go otherwise than recorded.

@@ -1,18 +1,10 @@
 package eviction_test
 
 import (
-	"bufio"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -21,6 +13,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/internal/recordings"
 )
 
 // TestKubeletParity replays decisions that were recorded from the kubelet's
@@ -31,47 +24,13 @@ func TestKubeletParity(t *testing.T) {
 	t.Run("eviction-admit", func(t *testing.T) { replay(t, "eviction-admit", admitCase.answer) })
 }
 
-// answer is how a case went: it agrees, or differs by a named rule, or got
-// something else than it wants.
-type answer struct {
-	agree bool
-	rule  string
-	got   any
-}
-
-// replay answers every case of a file and counts.
-func replay[C any](t *testing.T, name string, answerOf func(C) answer) {
-	agree, total, shown := 0, 0, 0
-	rules := map[string]int{}
-	for line := range recording(t, name) {
+// replay replays a file whose cases answer for themselves.
+func replay[C any](t *testing.T, name string, answer func(C) recordings.Answer) {
+	recordings.Replay(t, name, func(t *testing.T, line []byte) recordings.Answer {
 		var c C
 		require.NoError(t, json.Unmarshal(line, &c))
-		total++
-		switch a := answerOf(c); {
-		case a.agree:
-			agree++
-		case a.rule != "":
-			rules[a.rule]++
-		default:
-			t.Fail()
-			if shown++; shown <= 10 {
-				t.Logf("%s\ngot %s", line, toJSON(a.got))
-			}
-		}
-	}
-	if !testing.Verbose() {
-		return
-	}
-	differ := 0
-	for _, rule := range slices.Sorted(maps.Keys(rules)) {
-		fmt.Printf("rule %s: %d\n", rule, rules[rule])
-		differ += rules[rule]
-	}
-	if differ > 0 {
-		fmt.Printf("parity %s: %d/%d, %d differ by design\n", name, agree, total, differ)
-	} else {
-		fmt.Printf("parity %s: %d/%d\n", name, agree, total)
-	}
+		return answer(c)
+	})
 }
 
 // recordedSettings are the configuration as the recordings spell it.
@@ -115,16 +74,16 @@ type admitCase struct {
 	}
 }
 
-func (c admitCase) answer() answer {
+func (c admitCase) answer() recordings.Answer {
 	handler := eviction.NewAdmitHandler(func() []v1.NodeConditionType { return c.Conditions })
 	verdict, err := handler.Admit(context.Background(), admission.Request{Pod: c.Pod})
 	if err != nil {
-		return answer{got: err.Error()}
+		return recordings.Answer{Got: err.Error()}
 	}
-	return answer{
-		agree: c.Want.Admit == (verdict.Outcome == admission.Admit) && c.Want.Reason == verdict.Reason &&
+	return recordings.Answer{
+		Agrees: c.Want.Admit == (verdict.Outcome == admission.Admit) && c.Want.Reason == verdict.Reason &&
 			slices.Contains(c.Want.Messages, verdict.Message),
-		got: verdict,
+		Got: verdict,
 	}
 }
 
@@ -157,22 +116,22 @@ type recordedAmount struct {
 	Percentage any    `json:"percentage,omitempty"`
 }
 
-func (c thresholdsCase) answer() answer {
+func (c thresholdsCase) answer() recordings.Answer {
 	thresholds, err := c.Config.settings().Thresholds()
 	if err != nil {
-		return answer{agree: err.Error() == c.Want.Error || slices.Contains(c.ErrorOneOf, err.Error()), got: err.Error()}
+		return recordings.Answer{Agrees: err.Error() == c.Want.Error || slices.Contains(c.ErrorOneOf, err.Error()), Got: err.Error()}
 	}
 	if got := recordedThresholds(thresholds); c.Want.Error != "" || toJSON(got) != toJSON(c.Want.Thresholds) {
-		return answer{got: got}
+		return recordings.Answer{Got: got}
 	}
 	for _, after := range c.AfterContainerFs {
 		layout := eviction.Layout{DedicatedImageFs: after.DedicatedImageFs, DedicatedContainerFs: after.DedicatedContainerFs}
 		derived, given := eviction.ContainerFsThresholds(thresholds, layout)
 		if got := recordedThresholds(derived); toJSON(got) != toJSON(after.Thresholds) || !warned(after.Error, given) {
-			return answer{got: got}
+			return recordings.Answer{Got: got}
 		}
 	}
-	return answer{agree: true}
+	return recordings.Answer{Agrees: true}
 }
 
 // warned tells whether the warning is about one of the given thresholds. The
@@ -224,37 +183,6 @@ func recorded(a eviction.Amount) recordedAmount {
 		panic(err)
 	}
 	return recordedAmount{Percentage: number}
-}
-
-// recording yields the lines of a recorded file, plain or compressed.
-func recording(t *testing.T, name string) func(yield func([]byte) bool) {
-	t.Helper()
-	dir := cmp.Or(os.Getenv("KUBEPARTS_CORPUS"), filepath.Join("testdata", "kubelet-v1.36.3"))
-	f, err := os.Open(filepath.Join(dir, name+".jsonl"))
-	packed := errors.Is(err, fs.ErrNotExist)
-	if packed {
-		f, err = os.Open(filepath.Join(dir, name+".jsonl.gz"))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no recording %s in %s", name, dir)
-	}
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	var r io.Reader = f
-	if packed {
-		r, err = gzip.NewReader(f)
-		require.NoError(t, err)
-	}
-	return func(yield func([]byte) bool) {
-		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, 64<<20)
-		for lines.Scan() {
-			if !yield(lines.Bytes()) {
-				return
-			}
-		}
-		require.NoError(t, lines.Err())
-	}
 }
 
 func toJSON(v any) string {

@@ -334,7 +334,7 @@ func TestCacheTTL(t *testing.T) {
 		c.reads("a", "1")
 		c.Register(uses("1", "a", "b"))
 		c.reads("a", "1") // an unchanged reference touches nothing
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		c.reads("a", "2")
 		c.takes("1")
 		c.put("a", "3")

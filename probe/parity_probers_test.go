@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/recordings"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -85,9 +86,9 @@ type pages struct {
 // unhurried judges a case as its recording has it, and then with all its times
 // ten and a hundred times as long: what a busy machine does not do in 120 ms says
 // nothing of a prober.
-func unhurried(judge func(slowness time.Duration) outcome) (o outcome) {
+func unhurried(judge func(slowness time.Duration) recordings.Answer) (o recordings.Answer) {
 	for _, slowness := range []time.Duration{1, 10, 100} {
-		if o = judge(slowness); o.agrees {
+		if o = judge(slowness); o.Agrees {
 			break
 		}
 	}
@@ -203,14 +204,14 @@ func (p *pages) serveRaw(l net.Listener) {
 // package net.
 var kubeletTexts = []string{"HTTP probe failed", "Probe terminated redirects", "stopped after"}
 
-func replayHTTP(t *testing.T) judgeFunc {
+func replayHTTP(t *testing.T) func(*testing.T, []byte) recordings.Answer {
 	p := newPages(t)
-	return func(t *testing.T, line []byte) outcome {
-		return unhurried(func(slowness time.Duration) outcome { return p.judge(t, line, slowness) })
+	return func(t *testing.T, line []byte) recordings.Answer {
+		return unhurried(func(slowness time.Duration) recordings.Answer { return p.judge(t, line, slowness) })
 	}
 }
 
-func (p *pages) judge(t *testing.T, line []byte, slowness time.Duration) outcome {
+func (p *pages) judge(t *testing.T, line []byte, slowness time.Duration) recordings.Answer {
 	var c httpCase
 	require.NoError(t, json.Unmarshal(line, &c))
 	var action v1.HTTPGetAction
@@ -245,7 +246,7 @@ func (p *pages) judge(t *testing.T, line []byte, slowness time.Duration) outcome
 	if ours {
 		agrees = agrees && got.Output == want.Output && got.OutputLen == want.OutputLen
 	}
-	return outcome{id: c.ID, agrees: agrees, got: got, want: want}
+	return recordings.Answer{Agrees: agrees, Got: got, Want: want}
 }
 
 // sameRequests compares requests; a referer is compared up to its port, which the
@@ -275,7 +276,7 @@ func refererHost(referer string) string {
 	return scheme + "://" + host + "/" + path
 }
 
-func replayRequest(t *testing.T, line []byte) outcome {
+func replayRequest(t *testing.T, line []byte) recordings.Answer {
 	type result struct {
 		URL     string      `json:"url"`
 		Host    string      `json:"host"`
@@ -298,7 +299,7 @@ func replayRequest(t *testing.T, line []byte) outcome {
 	} else {
 		got = result{URL: req.URL.String(), Host: req.Host, Headers: req.Header}
 	}
-	return outcome{id: c.ID, agrees: asJSON(got) == asJSON(c.Want), got: got, want: c.Want}
+	return recordings.Answer{Agrees: asJSON(got) == asJSON(c.Want), Got: got, Want: c.Want}
 }
 
 type probed struct {
@@ -316,9 +317,9 @@ func probedAs(r Response, err error) probed {
 	return p
 }
 
-func replayTCP(t *testing.T) judgeFunc {
+func replayTCP(t *testing.T) func(*testing.T, []byte) recordings.Answer {
 	p := newPages(t)
-	return func(t *testing.T, line []byte) outcome {
+	return func(t *testing.T, line []byte) recordings.Answer {
 		var c struct {
 			ID        string `json:"id"`
 			Host      string `json:"host"`
@@ -327,7 +328,7 @@ func replayTCP(t *testing.T) judgeFunc {
 			Want      probed `json:"want"`
 		}
 		require.NoError(t, json.Unmarshal([]byte(p.fill(strings.ReplaceAll(string(line), `"port":`, `"port": `))), &c))
-		return unhurried(func(slowness time.Duration) outcome {
+		return unhurried(func(slowness time.Duration) recordings.Answer {
 			ctx := t.Context()
 			if c.TimeoutMS > 0 {
 				var cancel context.CancelFunc
@@ -336,8 +337,8 @@ func replayTCP(t *testing.T) judgeFunc {
 			}
 			r, err := new(TCP).connect(ctx, net.JoinHostPort(c.Host, c.Port))
 			got := probedAs(r, err)
-			return outcome{id: c.ID, got: got, want: c.Want,
-				agrees: got.Result == c.Want.Result && got.Error == c.Want.Error && (got.Output == "") == (c.Want.Output == "")}
+			return recordings.Answer{Got: got, Want: c.Want,
+				Agrees: got.Result == c.Want.Result && got.Error == c.Want.Error && (got.Output == "") == (c.Want.Output == "")}
 		})
 	}
 }
@@ -374,7 +375,7 @@ type timeoutError struct{ text string }
 func (e *timeoutError) Error() string { return ErrTimedOut.Error() + ": " + e.text }
 func (e *timeoutError) Unwrap() error { return ErrTimedOut }
 
-func replayExec(t *testing.T, line []byte) outcome {
+func replayExec(t *testing.T, line []byte) recordings.Answer {
 	var c struct {
 		ID string `json:"id"`
 		recordedExec
@@ -383,5 +384,5 @@ func replayExec(t *testing.T, line []byte) outcome {
 	require.NoError(t, json.Unmarshal(line, &c))
 	prober := &Exec{Execer: execer(c.run)}
 	got := probedAs(prober.Probe(t.Context(), Target{Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"check"}}}}))
-	return outcome{id: c.ID, agrees: got == c.Want, got: got, want: c.Want}
+	return recordings.Answer{Agrees: got == c.Want, Got: got, Want: c.Want}
 }

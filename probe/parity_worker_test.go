@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/recordings"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -69,7 +70,7 @@ var differences = []difference{
 // leaves implicit, the initial value of an instance, is added as the kubelet has
 // it. A case falls under a rule if the answer is the kubelet's once that
 // difference is kept out.
-func replayWorker(t *testing.T, line []byte) outcome {
+func replayWorker(t *testing.T, line []byte) recordings.Answer {
 	var c workerCase
 	require.NoError(t, json.Unmarshal(line, &c))
 	var want []workerAnswer
@@ -77,8 +78,8 @@ func replayWorker(t *testing.T, line []byte) outcome {
 		want = append(want, tick.Want)
 	}
 	got := c.replay(t, without{})
-	o := outcome{id: c.ID, agrees: asJSON(got) == asJSON(want), got: got, want: want}
-	if o.agrees {
+	o := recordings.Answer{Agrees: asJSON(got) == asJSON(want), Got: got, Want: want}
+	if o.Agrees {
 		return o
 	}
 	// Single differences first, then several together.
@@ -93,7 +94,7 @@ func replayWorker(t *testing.T, line []byte) outcome {
 			}
 		}
 		if asJSON(c.replay(t, out)) == asJSON(want) {
-			o.rule = name
+			o.Rule = name
 			return o
 		}
 	}

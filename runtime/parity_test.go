@@ -1,22 +1,14 @@
 package runtime_test
 
 import (
-	"bufio"
-	"cmp"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/recordings"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -24,24 +16,11 @@ import (
 // computePodActions. KUBEPARTS_CORPUS names a folder of further recordings.
 func TestKubeletParity(t *testing.T) {
 	t.Run("podactions", func(t *testing.T) {
-		agree, total, shown := 0, 0, 0
-		for line := range recording(t, "podactions") {
+		recordings.Replay(t, "podactions", func(t *testing.T, line []byte) recordings.Answer {
 			var c actionsCase
 			require.NoError(t, json.Unmarshal(line, &c))
-			total++
-			got := c.got()
-			if equalJSON(t, c.Want, got) {
-				agree++
-				continue
-			}
-			t.Fail()
-			if shown++; shown <= 10 {
-				t.Logf("%s\nwant %s\ngot  %s", line, toJSON(t, c.Want), toJSON(t, got))
-			}
-		}
-		if testing.Verbose() {
-			fmt.Printf("parity podactions: %d/%d\n", agree, total)
-		}
+			return recordings.Compare(c.Want, c.got())
+		})
 	})
 }
 
@@ -173,53 +152,10 @@ func corpusTime(seconds int64) time.Time {
 	return time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC).Add(time.Duration(seconds) * time.Second)
 }
 
-// recording yields the lines of a recorded file, plain or compressed.
-func recording(t *testing.T, name string) func(yield func([]byte) bool) {
-	t.Helper()
-	dir := cmp.Or(os.Getenv("KUBEPARTS_CORPUS"), filepath.Join("testdata", "kubelet-v1.36.3"))
-	f, err := os.Open(filepath.Join(dir, name+".jsonl"))
-	packed := errors.Is(err, fs.ErrNotExist)
-	if packed {
-		f, err = os.Open(filepath.Join(dir, name+".jsonl.gz"))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no recording %s in %s", name, dir)
-	}
-	require.NoError(t, err)
-	t.Cleanup(func() { f.Close() })
-	var r io.Reader = f
-	if packed {
-		r, err = gzip.NewReader(f)
-		require.NoError(t, err)
-	}
-	return func(yield func([]byte) bool) {
-		lines := bufio.NewScanner(r)
-		lines.Buffer(nil, 64<<20)
-		for lines.Scan() {
-			if !yield(lines.Bytes()) {
-				return
-			}
-		}
-		require.NoError(t, lines.Err())
-	}
-}
-
 func names(starts []runtime.Start) []string {
 	names := []string{}
 	for _, s := range starts {
 		names = append(names, s.Container.Name)
 	}
 	return names
-}
-
-func toJSON(t *testing.T, v any) string {
-	t.Helper()
-	b, err := json.Marshal(v)
-	require.NoError(t, err)
-	return string(b)
-}
-
-func equalJSON(t *testing.T, a, b any) bool {
-	t.Helper()
-	return toJSON(t, a) == toJSON(t, b)
 }

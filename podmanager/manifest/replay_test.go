@@ -1,14 +1,7 @@
 package manifest
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
-	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/recordings"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
@@ -106,7 +100,7 @@ var differences = []difference{
 // derived UID can't be compared, being a hash; that it is derived can.
 func TestStaticPodRecording(t *testing.T) {
 	agree, total, byRule := 0, 0, map[string]int{}
-	for _, c := range readRecording(t, "staticpod.jsonl") {
+	for _, c := range readRecording(t, "staticpod") {
 		total++
 		got := c.decode()
 		want, have := c.verdict(t), verdictOf(t, got)
@@ -131,31 +125,12 @@ func TestStaticPodRecording(t *testing.T) {
 
 func readRecording(t *testing.T, name string) []recorded {
 	t.Helper()
-	dir := "testdata/kubelet-v1.36.3"
-	if corpus := os.Getenv("KUBEPARTS_CORPUS"); corpus != "" {
-		dir = corpus
-	}
-	data, err := os.ReadFile(filepath.Join(dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		if data, err = os.ReadFile(filepath.Join(dir, name+".gz")); err == nil {
-			zipped, zipErr := gzip.NewReader(bytes.NewReader(data))
-			require.NoError(t, zipErr)
-			data, err = io.ReadAll(zipped)
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is not in %s", name, dir)
-	}
-	require.NoError(t, err)
 	var cases []recorded
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
+	for line := range recordings.Lines(t, name) {
 		var c recorded
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &c))
+		require.NoError(t, json.Unmarshal(line, &c))
 		cases = append(cases, c)
 	}
-	require.NoError(t, lines.Err())
 	return cases
 }
 

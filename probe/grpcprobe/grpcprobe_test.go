@@ -1,19 +1,11 @@
 package grpcprobe_test
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/recordings"
 	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/probe/grpcprobe"
 	"github.com/kubeparts/kubeparts/probe/probetest"
@@ -101,15 +94,8 @@ func targetAt(port int, service string) probe.Target {
 // TestKubeletParity replays what the kubelet's gRPC prober said.
 // KUBEPARTS_CORPUS names a folder of further recordings.
 func TestKubeletParity(t *testing.T) {
-	lines, err := recording("grpcprobe")
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("parity grpcprobe: no recording")
-	}
-	require.NoError(t, err)
-	agree := 0
-	for _, line := range lines {
+	recordings.Replay(t, "grpcprobe", func(t *testing.T, line []byte) (a recordings.Answer) {
 		var c struct {
-			ID        string `json:"id"`
 			Service   string `json:"service"`
 			TimeoutMS int    `json:"timeout_ms"`
 			server
@@ -130,36 +116,16 @@ func TestKubeletParity(t *testing.T) {
 			cancel()
 			want := strings.NewReplacer("{GRPC}", fmt.Sprint(target.Action.GRPC.Port),
 				recorded.String(), (slowness * recorded).String()).Replace(c.Want.Output)
-			if err == nil && r.Result == c.Want.Result && r.Output == want {
-				agree++
+			a = recordings.Answer{
+				Agrees: err == nil && r.Result == c.Want.Result && r.Output == want,
+				Want:   fmt.Sprintf("%s %q", c.Want.Result, want), Got: fmt.Sprintf("%s %q %v", r.Result, r.Output, err),
+			}
+			if a.Agrees {
 				break
 			}
-			t.Logf("%s\nwant %s %q\ngot  %s %q %v", c.ID, c.Want.Result, want, r.Result, r.Output, err)
 		}
-	}
-	fmt.Printf("parity grpcprobe: %d/%d\n", agree, len(lines))
-	require.Equal(t, len(lines), agree)
-}
-
-// recording reads a recording, plain or compressed.
-func recording(name string) (lines [][]byte, err error) {
-	path := filepath.Join(cmp.Or(os.Getenv("KUBEPARTS_CORPUS"), filepath.Join("testdata", "kubelet-v1.36.3")), name+".jsonl")
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		data, err = os.ReadFile(path + ".gz")
-	}
-	if err != nil {
-		return nil, err
-	}
-	in := io.Reader(bytes.NewReader(data))
-	if zipped, err := gzip.NewReader(bytes.NewReader(data)); err == nil {
-		in = zipped
-	}
-	scanner := bufio.NewScanner(in)
-	for scanner.Scan() {
-		lines = append(lines, bytes.Clone(scanner.Bytes()))
-	}
-	return lines, scanner.Err()
+		return a
+	})
 }
 
 func TestProberKeepsTheRules(t *testing.T) {

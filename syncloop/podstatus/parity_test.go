@@ -1,18 +1,8 @@
 package podstatus_test
 
 import (
-	"bufio"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -20,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/recordings"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -30,83 +21,9 @@ var recordedAt = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 // TestKubeletParity replays what a real kubelet said of pods. Each file gets one
 // line, and each rule for differences by design (docs/differences.md) another.
 func TestKubeletParity(t *testing.T) {
-	t.Run("podphase", func(t *testing.T) { replay(t, "podphase", replayPhase) })
-	t.Run("podstatus", func(t *testing.T) { replay(t, "podstatus", replayStatus) })
-	t.Run("qos", func(t *testing.T) { replay(t, "qos", replayQOS) })
-}
-
-// outcome is the verdict on one line of a recording: got and want agree, or a
-// rule says why they differ, or neither.
-type outcome struct {
-	id        string
-	rule      string
-	got, want any
-	agrees    bool
-}
-
-func replay(t *testing.T, name string, judge func(*testing.T, []byte) outcome) {
-	var total, agree int
-	rules := map[string]int{}
-	var failed []outcome
-	err := eachLine(name, func(line []byte) {
-		total++
-		switch o := judge(t, line); {
-		case o.agrees:
-			agree++
-		case o.rule != "":
-			rules[o.rule]++
-		default:
-			failed = append(failed, o)
-		}
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("parity %s: no recording", name)
-	}
-	require.NoError(t, err)
-
-	designed := 0
-	for _, rule := range slices.Sorted(maps.Keys(rules)) {
-		fmt.Printf("rule %s: %d\n", rule, rules[rule])
-		designed += rules[rule]
-	}
-	if designed > 0 {
-		fmt.Printf("parity %s: %d/%d, %d differ by design\n", name, agree, total, designed)
-	} else {
-		fmt.Printf("parity %s: %d/%d\n", name, agree, total)
-	}
-	for _, o := range failed[:min(len(failed), 10)] {
-		t.Errorf("%s\nwant %s\ngot  %s", o.id, asJSON(o.want), asJSON(o.got))
-	}
-	if len(failed) > 10 {
-		t.Errorf("and %d more", len(failed)-10)
-	}
-}
-
-// eachLine reads a recording, plain or compressed.
-func eachLine(name string, do func([]byte)) error {
-	dir := os.Getenv("KUBEPARTS_CORPUS")
-	if dir == "" {
-		dir = filepath.Join("testdata", "kubelet-v1.36.3")
-	}
-	var in io.Reader
-	file, err := os.Open(filepath.Join(dir, name+".jsonl"))
-	if err == nil {
-		in = file
-	} else {
-		if file, err = os.Open(filepath.Join(dir, name+".jsonl.gz")); err != nil {
-			return err
-		}
-		if in, err = gzip.NewReader(file); err != nil {
-			return err
-		}
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		do(lines.Bytes())
-	}
-	return lines.Err()
+	t.Run("podphase", func(t *testing.T) { recordings.Replay(t, "podphase", replayPhase) })
+	t.Run("podstatus", func(t *testing.T) { recordings.Replay(t, "podstatus", replayStatus) })
+	t.Run("qos", func(t *testing.T) { recordings.Replay(t, "qos", replayQOS) })
 }
 
 func asJSON(v any) string {
@@ -210,7 +127,7 @@ type phaseAnswer struct {
 	Terminal    bool        `json:"want_terminal"`
 }
 
-func replayPhase(t *testing.T, line []byte) outcome {
+func replayPhase(t *testing.T, line []byte) recordings.Answer {
 	var c struct {
 		ID      string          `json:"id"`
 		Mode    string          `json:"mode"`
@@ -229,7 +146,7 @@ func replayPhase(t *testing.T, line []byte) outcome {
 		Initialized: condition(status, v1.PodInitialized),
 		Terminal:    r.Terminal || in.Stopped,
 	}
-	return outcome{id: c.ID, got: got, want: c.phaseAnswer, agrees: got == c.phaseAnswer}
+	return recordings.Answer{Got: got, Want: c.phaseAnswer, Agrees: got == c.phaseAnswer}
 }
 
 // compute returns the status that was computed also where it is refused: the
@@ -248,7 +165,7 @@ func condition(status *v1.PodStatus, t v1.PodConditionType) string {
 	return ""
 }
 
-func replayStatus(t *testing.T, line []byte) outcome {
+func replayStatus(t *testing.T, line []byte) recordings.Answer {
 	var c struct {
 		ID    string  `json:"id"`
 		Pod   *v1.Pod `json:"pod"`
@@ -264,7 +181,7 @@ func replayStatus(t *testing.T, line []byte) outcome {
 	require.NoError(t, json.Unmarshal(line, &c))
 	var previous *v1.PodStatus
 	var rule string
-	for i, step := range c.Steps {
+	for _, step := range c.Steps {
 		in := step.Runtime.input(c.Pod, step.Mode, previous)
 		in.Readiness = podstatus.Probing{Workers: workers(c.Pod, readinessProbe), Results: step.Readiness}
 		in.Startup = podstatus.Probing{Workers: workers(c.Pod, startupProbe), Results: step.Startup}
@@ -277,13 +194,13 @@ func replayStatus(t *testing.T, line []byte) outcome {
 		}
 		terminal := podstatus.Terminal(said.Phase) || in.Stopped
 		if !sameStatus(said, &step.Want) || terminal != step.Terminal {
-			return outcome{id: fmt.Sprintf("%s step %d", c.ID, i), got: undated(said), want: undated(&step.Want)}
+			return recordings.Answer{Got: undated(said), Want: undated(&step.Want)}
 		}
 		if r.Illegal == nil {
 			previous = said
 		}
 	}
-	return outcome{rule: rule, agrees: rule == ""}
+	return recordings.Answer{Rule: rule, Agrees: rule == ""}
 }
 
 func sameStatus(a, b *v1.PodStatus) bool { return asJSON(undated(a)) == asJSON(undated(b)) }
@@ -301,7 +218,7 @@ func undated(status *v1.PodStatus) *v1.PodStatus {
 
 // replayQOS compares the classes; what else is in this recording is not asked of
 // this package.
-func replayQOS(t *testing.T, line []byte) outcome {
+func replayQOS(t *testing.T, line []byte) recordings.Answer {
 	type answer struct {
 		Computed v1.PodQOSClass `json:"computed"`
 		QOS      v1.PodQOSClass `json:"qos"`
@@ -315,5 +232,5 @@ func replayQOS(t *testing.T, line []byte) outcome {
 	blank := c.Pod.DeepCopy()
 	blank.Status = v1.PodStatus{}
 	got := answer{Computed: podstatus.QOS(blank), QOS: podstatus.QOS(c.Pod)}
-	return outcome{id: c.ID, got: got, want: c.Want, agrees: got == c.Want}
+	return recordings.Answer{Got: got, Want: c.Want, Agrees: got == c.Want}
 }
