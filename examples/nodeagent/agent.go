@@ -68,7 +68,7 @@ func runAgent(o options) error {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	a.ask = &control{node: a.node, loop: house.loop, probes: house.probes, runtime: house.runtime, evictor: house.evictor, events: a.events}
+	a.ask = &control{node: a.node, loop: house.loop, probes: house.probes, runtime: house.runtime, evictor: house.evictor, objects: house.objects, events: a.events}
 	asked, err := serveControl(ctx, o.root, a.ask)
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 type options struct {
 	manifests     string
 	manifestURL   string
+	objects       string
 	root          string
 	nodeName      string
 	nodeIP        string
@@ -44,6 +45,7 @@ func parseFlags(args []string, around surroundings, stderr io.Writer) (options, 
 	fs.SetOutput(stderr)
 	fs.StringVar(&o.manifests, "manifests", "", "`folder or file` with pod manifests; without it and --manifest-url the samples run")
 	fs.StringVar(&o.manifestURL, "manifest-url", "", "`URL` that serves a pod or a list of pods")
+	fs.StringVar(&o.objects, "objects", "", "`folder or file` with manifests of the ConfigMaps and Secrets that pods may refer to; without it none may")
 	fs.StringVar(&o.root, "root", "", "`folder` for volumes, logs and state (default: a fixed one in your cache folder)")
 	fs.StringVar(&o.nodeName, "node-name", "node", "`name` of the node, a suffix of the pods' names")
 	fs.StringVar(&o.nodeIP, "node-ip", "127.0.0.1", "`address` of the node and of its pods")

@@ -25,6 +25,7 @@ import (
 // house is the parts of kubeparts, wired together:
 //
 //	sources ─▶ PodConfig ─▶ SyncLoop ─▶ podruntime ─▶ process
+//	               │            │           └◀── Cache ◀── ConfigMaps, Secrets
 //	               │            ├─▶ admission.Chain ◀─┐ keeps pods out
 //	               │            ├◀─ Kill ── eviction.Manager ◀─ nodestats
 //	               │            ├─▶ probe.Manager
@@ -34,6 +35,7 @@ type house struct {
 	backend *process.Backend
 	disk    *checkpoint.Folder
 	pods    *podmanager.PodConfig
+	objects *objects // nil: pods may not refer to any
 	runtime *podruntime.Runtime
 	probes  *probe.Manager
 	loop    *syncloop.SyncLoop
@@ -59,8 +61,15 @@ func build(o options, node *v1.Node, events *eventLog) (*house, error) {
 }
 
 func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
+	o, err := o.withSamples()
+	if err != nil {
+		return err
+	}
 	sources, err := sourcesOf(o)
 	if err != nil {
+		return err
+	}
+	if h.objects, err = newObjects(o.objects, events); err != nil {
 		return err
 	}
 	h.disk, err = checkpoint.Open(checkpoint.Config{Dir: checkpointsOf(o.root), Policy: o.checkpoint})
@@ -82,6 +91,7 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 		NodeName:    o.nodeName,
 		HostIPs:     []string{o.nodeIP},
 		Allocatable: node.Status.Allocatable,
+		Objects:     h.objects.orNone(),
 		Events:      events,
 	})
 	if err != nil {
@@ -137,22 +147,14 @@ func newChain(node *v1.Node, evictor *evictor) *admission.Chain {
 	}
 }
 
-// sourcesOf are the sources that the flags name, or the samples.
+// sourcesOf are the sources of pods that the flags name.
 func sourcesOf(o options) (map[string]podmanager.PodSource, error) {
-	decoder := manifest.Decoder{NodeName: o.nodeName}
+	decoder := manifest.Decoder{NodeName: o.nodeName, AllowObjects: o.objects != ""}
 	sources := make(map[string]podmanager.PodSource)
-	path := o.manifests
-	if path == "" && o.manifestURL == "" {
-		dir, err := writeSamples(o.root)
+	if o.manifests != "" {
+		abs, err := filepath.Abs(o.manifests) // a pod's identity depends on its path
 		if err != nil {
-			return nil, fmt.Errorf("samples: %w", err)
-		}
-		path = dir
-	}
-	if path != "" {
-		abs, err := filepath.Abs(path) // a pod's identity depends on its path
-		if err != nil {
-			return nil, fmt.Errorf("--manifests %s: %w", path, err)
+			return nil, fmt.Errorf("--manifests %s: %w", o.manifests, err)
 		}
 		sources[podmanager.SourceFile] = &source.File{Path: abs, Decoder: decoder}
 	}
@@ -170,6 +172,7 @@ func (h *house) run(ctx context.Context) error {
 	defer parts.Wait()
 	defer cancel()
 	parts.Go(func() { h.evictor.run(ctx) })
+	h.objects.run(ctx, &parts)
 	parts.Go(func() { _ = h.probes.Run(ctx) }) // it fails only if it ran before
 	return h.loop.Run(ctx)
 }
@@ -200,6 +203,7 @@ func (h *house) close() {
 func (h *house) cleanUp() error {
 	err := errors.Join(
 		os.RemoveAll(filepath.Join(h.root, "samples")),
+		os.RemoveAll(filepath.Join(h.root, "sample-objects")),
 		os.RemoveAll(filepath.Join(h.root, "bin")),
 		os.RemoveAll(checkpointsOf(h.root)),
 		os.RemoveAll(socketOf(h.root)),

@@ -248,7 +248,7 @@ func TestSamplesSettle(t *testing.T) {
 	require.Equal(t, exitOK, r.wait(), r.stderr.String())
 	pods := r.list()
 	for name, phase := range map[string]v1.PodPhase{
-		"web": v1.PodRunning, "goodbye": v1.PodRunning, "job": v1.PodSucceeded, "crash": v1.PodRunning, "sick": v1.PodRunning, "unready": v1.PodRunning, "toobig": v1.PodFailed,
+		"web": v1.PodRunning, "greeting": v1.PodRunning, "reader": v1.PodSucceeded, "goodbye": v1.PodRunning, "job": v1.PodSucceeded, "crash": v1.PodRunning, "sick": v1.PodRunning, "unready": v1.PodRunning, "toobig": v1.PodFailed,
 	} {
 		require.Equal(t, phase, pods[name].Status.Phase, name)
 	}
@@ -258,10 +258,11 @@ func TestSamplesSettle(t *testing.T) {
 	require.EqualValues(t, 2, crash.RestartCount)
 	require.EqualValues(t, 3, crash.LastTerminationState.Terminated.ExitCode)
 	require.Equal(t, "done", pods["job"].Status.ContainerStatuses[0].State.Terminated.Message)
+	require.Equal(t, "a token of 13 bytes", pods["reader"].Status.ContainerStatuses[0].State.Terminated.Message)
 	require.True(t, conditionTrue(ptr(pods["web"]), v1.PodReady))
 	require.False(t, conditionTrue(ptr(pods["unready"]), v1.PodReady))
 	r.says("unready-node/main", "Unhealthy", "Readiness probe failed: the cache is cold")
-	for _, dir := range []string{"pods", "logs", "samples", "bin"} {
+	for _, dir := range []string{"pods", "logs", "samples", "sample-objects", "bin"} {
 		require.NoDirExists(t, filepath.Join(root, dir), "everything is cleaned up")
 	}
 }

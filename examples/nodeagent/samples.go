@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,11 +12,29 @@ import (
 	"path/filepath"
 )
 
-// samples are the pods that run when no manifests are named. They need nothing
-// but /bin/sh and this program, for which the word NODEAGENT stands in them.
+// samples are the pods that run when no manifests are named, and the objects that
+// they refer to. They need nothing but /bin/sh and this program, for which the
+// word NODEAGENT stands in them.
 //
-//go:embed samples/*.yaml
+//go:embed samples/*.yaml sample-objects/*.yaml
 var samples embed.FS
+
+// withSamples is the options with the samples for what is to run, if they name
+// nothing.
+func (o options) withSamples() (options, error) {
+	if o.manifests != "" || o.manifestURL != "" {
+		return o, nil
+	}
+	dir, err := writeSamples(o.root)
+	if err != nil {
+		return o, fmt.Errorf("samples: %w", err)
+	}
+	o.manifests = dir
+	if o.objects == "" {
+		o.objects = filepath.Join(o.root, "sample-objects")
+	}
+	return o, nil
+}
 
 // writeSamples puts the samples into root and returns their folder. The program
 // goes there too, under a path that is the same in each run (go run's is not),
@@ -29,25 +48,19 @@ func writeSamples(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(root, "samples")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	names, err := fs.Glob(samples, "samples/*.yaml")
-	if err != nil {
-		return "", err
-	}
-	for _, name := range names {
+	err = fs.WalkDir(samples, ".", func(name string, entry fs.DirEntry, err error) error {
+		path := filepath.Join(root, name)
+		if err != nil || entry.IsDir() {
+			return errors.Join(err, os.MkdirAll(path, 0o700))
+		}
 		data, err := samples.ReadFile(name)
 		if err != nil {
-			return "", err
+			return err
 		}
 		data = bytes.ReplaceAll(data, []byte("NODEAGENT"), quoted)
-		if err := replaceFile(filepath.Join(root, name), bytes.NewReader(data), 0o600); err != nil {
-			return "", err
-		}
-	}
-	return dir, nil
+		return replaceFile(path, bytes.NewReader(data), 0o600)
+	})
+	return filepath.Join(root, "samples"), err
 }
 
 func copySelf(to string) error {

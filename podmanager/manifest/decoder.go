@@ -36,6 +36,9 @@ type Decoder struct {
 	// configmaps, service accounts, claims. The kubelet has refused them since
 	// v1.34, and so does the zero value.
 	AllowAPIReferences bool
+	// AllowObjects accepts, of such references, those to ConfigMaps and Secrets
+	// alone, for a node that has a source of its own for them.
+	AllowObjects bool
 }
 
 // Result is what a manifest held.
@@ -133,7 +136,7 @@ func (m *decoding) finish(pod *v1.Pod) (podmanager.ManifestErrorKind, error) {
 	if m.AllowAPIReferences {
 		return "", nil
 	}
-	if resource := apiReference(pod); resource != "" {
+	if resource := apiReference(pod, m.AllowObjects); resource != "" {
 		return podmanager.ManifestAPIReference, fmt.Errorf("static pods may not reference %s", resource)
 	}
 	return "", nil

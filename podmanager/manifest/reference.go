@@ -6,15 +6,16 @@ import (
 
 // apiReference is the first kind of API object that the pod refers to, empty
 // when it needs none. A static pod may need none: the API may not be there when
-// it runs, and its mirror would not be accepted.
-func apiReference(pod *v1.Pod) string {
+// it runs, and its mirror would not be accepted. With objects, secrets and
+// configmaps don't count.
+func apiReference(pod *v1.Pod, objects bool) string {
 	spec := &pod.Spec
 	switch {
 	case spec.ServiceAccountName != "":
 		return "serviceaccounts"
-	case refersToSecret(spec):
+	case !objects && refersToSecret(spec):
 		return "secrets"
-	case refersToConfigMap(spec):
+	case !objects && refersToConfigMap(spec):
 		return "configmaps"
 	case len(spec.ResourceClaims) > 0:
 		return "resourceclaims"

@@ -47,6 +47,15 @@ func TestAPIReferences(t *testing.T) {
 			r := Decoder{NodeName: "n"}.Decode([]byte(tc.manifest), "f")
 			allowed := Decoder{NodeName: "n", AllowAPIReferences: true}.Decode([]byte(tc.manifest), "f")
 			require.Empty(t, allowed.Errors)
+			objects := Decoder{NodeName: "n", AllowObjects: true}.Decode([]byte(tc.manifest), "f")
+			switch tc.want {
+			case "secrets", "configmaps":
+				for _, bad := range objects.Errors { // of something else that it refers to
+					require.EqualError(t, bad.Err, "static pods may not reference csidrivers (through a csi volume)")
+				}
+			default:
+				require.Equal(t, r.Errors, objects.Errors)
+			}
 			if tc.want == "" {
 				require.Empty(t, r.Errors)
 				return
