@@ -62,6 +62,9 @@ func OpenBatched(dir string, faults Faults) (*Batched, []*CorruptError, error) {
 // Path is the folder's path.
 func (b *Batched) Path() string { return b.folder.Path() }
 
+// Syncs is [Folder.Syncs].
+func (b *Batched) Syncs() int64 { return b.folder.Syncs() }
+
 // Sweep is [Folder.Sweep].
 func (b *Batched) Sweep() error { return b.folder.Sweep() }
 

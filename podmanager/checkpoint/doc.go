@@ -56,6 +56,10 @@
 //	kubeparts/1 sha256:<hex>
 //	{"format":1,"uid":"…","source":"http","pod":{…},"memory":{…}}
 //
+// Many that are written at once share a file, batch-N: the same first line, and then
+// for each record a line with a checksum, its length and its name, and the record.
+// A file of its own beats a batch, and a later batch an earlier one.
+//
 // pod is a v1.Pod and may be missing; memory belongs to whoever remembers it, and may
 // be missing too. Fields that a reader does not know are passed over; a format that
 // it does not know is treated as damage. A file *.corrupt-TIME was set aside, and

@@ -33,7 +33,7 @@ type Config struct {
 // are.
 type Folder struct {
 	policy Policy
-	disk   *durable.Folder
+	disk   *durable.Batched
 	// restored are the pods that were on disk at the start, by source.
 	restored map[string][]*v1.Pod
 	problems []error
@@ -58,7 +58,7 @@ func Open(cfg Config) (*Folder, error) {
 	if err := cfg.Policy.Validate(); err != nil {
 		return nil, err
 	}
-	disk, err := durable.Open(cfg.Dir, cfg.faults)
+	disk, damaged, err := durable.OpenBatched(cfg.Dir, cfg.faults)
 	if err != nil {
 		return nil, fmt.Errorf("checkpoints: %w", err)
 	}
@@ -69,6 +69,9 @@ func Open(cfg Config) (*Folder, error) {
 		writer:   make(chan struct{}, 1),
 		records:  map[types.UID]*record{},
 		dirty:    map[types.UID]struct{}{},
+	}
+	for _, d := range damaged {
+		f.problems = append(f.problems, d)
 	}
 	if err := disk.Sweep(); err != nil {
 		f.problems = append(f.problems, fmt.Errorf("checkpoints: %w", err))
@@ -174,10 +177,6 @@ func (f *Folder) Remember(ctx context.Context, keep []Memory, forget ...types.UI
 	return f.flush(ctx)
 }
 
-// batch is how many records are written with one pass of syncing; each has a file
-// open meanwhile.
-const batch = 500
-
 // flush writes what is out of date on disk.
 func (f *Folder) flush(ctx context.Context) error {
 	select {
@@ -186,13 +185,10 @@ func (f *Folder) flush(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	var errs []error
-	for part := range slices.Chunk(f.outOfDate(), batch) {
-		if err := f.commit(part); err != nil {
-			errs = append(errs, err)
-		}
+	if records := f.outOfDate(); len(records) > 0 {
+		return f.commit(records)
 	}
-	return errors.Join(errs...)
+	return nil
 }
 
 // outOfDate returns the records that are to be written, as they are now.

@@ -62,6 +62,10 @@ func (r record) change() (durable.Change, error) {
 	if c.Remove {
 		return c, nil
 	}
+	if r.Pod == nil {
+		c.Data = r.appendMemory(make([]byte, 0, len(r.Memory)+128))
+		return c, sized(c.Data)
+	}
 	r.Format = format
 	if r.Pod != nil && r.Pod.ManagedFields != nil {
 		pod := *r.Pod
@@ -69,11 +73,27 @@ func (r record) change() (durable.Change, error) {
 		r.Pod = &pod
 	}
 	data, err := json.Marshal(r)
-	if err == nil && len(data) > durable.MaxRecord {
-		err = fmt.Errorf("%d bytes are too many", len(data))
+	if err == nil {
+		err = sized(data)
 	}
 	c.Data = data
 	return c, err
+}
+
+func sized(data []byte) error {
+	if len(data) > durable.MaxRecord {
+		return fmt.Errorf("%d bytes are too many", len(data))
+	}
+	return nil
+}
+
+// appendMemory is the JSON of a record without a pod. What is remembered is JSON
+// already, and is neither parsed nor copied twice: it may be that of a thousand
+// pods at once.
+func (r record) appendMemory(to []byte) []byte {
+	uid, _ := json.Marshal(r.UID) // a string always has a JSON form
+	to = fmt.Appendf(to, `{"format":%d,"uid":%s,"memory":`, format, uid)
+	return append(append(to, r.Memory...), '}')
 }
 
 // decode reads the record of a name. Its errors quote nothing of it.
