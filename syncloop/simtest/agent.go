@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
@@ -27,6 +29,9 @@ type agent struct {
 	err         error
 
 	probing *probing
+	manager atomic.Pointer[eviction.Manager] // nil while memory is not watched
+	// evicting is the pod that its manager is evicting.
+	evicting types.UID
 
 	mu sync.Mutex
 	// ready tells for each channel of the loop whether something may be in it.

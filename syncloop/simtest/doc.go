@@ -12,7 +12,8 @@
 //	          │
 //	          ▼
 //	        invariants after each step; convergence after    (invariants.go, said.go,
-//	        the last fault                                    secrets.go, converge.go)
+//	        the last fault                                    secrets.go, converge.go,
+//	                                                          pressure.go)
 //	          │ broken
 //	          ▼
 //	        shrink: the fewest events that still break it    (shrink.go, report.go)

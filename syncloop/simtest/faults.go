@@ -100,6 +100,8 @@ func (w *world) decide(t *turn) (f fate) {
 		if on(relistFails) {
 			fail(90)
 		}
+	case "NodeStats":
+		fail(10)
 	case "CreateMirror", "DeleteMirror":
 		if on(mirrorsFail) {
 			fail(80)
@@ -201,7 +203,7 @@ func (w *world) agentDown() bool {
 func (w *world) heal() {
 	w.act("the faults end")
 	w.calm = true
-	w.faults = faults{}
+	w.faults, w.shortUntil = faults{}, time.Time{}
 	w.killIn, w.upAgain = 0, time.Time{}
 	for _, t := range w.turns.all() {
 		if t.fate.notBefore.After(time.Now()) {

@@ -12,6 +12,8 @@ type Stats struct {
 	// Steps is how many turns were given, Events what the world did by its
 	// plan, and Faults how many of these were faults.
 	Steps, Events, Faults int
+	// Evicted is how many pods eviction managers evicted.
+	Evicted int
 	// Simulated is the time that the node lived.
 	Simulated time.Duration
 }
@@ -20,6 +22,7 @@ func (s *Stats) add(o Stats) {
 	s.Steps += o.Steps
 	s.Events += o.Events
 	s.Faults += o.Faults
+	s.Evicted += o.Evicted
 	s.Simulated += o.Simulated
 }
 

@@ -9,10 +9,15 @@ import (
 // Two runs of a seed are the same run, step by step, whatever Go's scheduler does.
 func TestSameSeedSameRun(t *testing.T) {
 	cfg := Config{}.withDefaults()
-	for seed := uint64(1); seed <= 15; seed++ {
+	for seed := uint64(1); seed <= 20; seed++ {
+		cfg.Pressure = seed > 15
 		var traces [2]trace
 		for i := range traces {
-			liveThrough(t, cfg, newPlan(seed, cfg.Events), &traces[i])
+			p := newPlan(seed, cfg.Events)
+			if cfg.Pressure {
+				p.addPressure()
+			}
+			liveThrough(t, cfg, p, &traces[i])
 		}
 		require.NotEmpty(t, traces[0].lines)
 		require.Equal(t, traces[0].lines, traces[1].lines)

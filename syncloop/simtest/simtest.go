@@ -30,6 +30,9 @@ type Config struct {
 	// Evict chooses the pods to evict when the node runs short; nil chooses
 	// one that may be evicted, now and then.
 	Evict func(pods []*syncloop.PodView) []types.UID
+	// Pressure has memory run short now and then. Each agent has an
+	// eviction.Manager then, which evicts and keeps pods out.
+	Pressure bool
 	// Change has the last word on the configuration of each agent; nil leaves
 	// it.
 	Change func(*syncloop.Config)
@@ -87,6 +90,9 @@ func Check(t *testing.T, cfg Config, seed uint64) (*Failure, Stats) {
 	t.Helper()
 	cfg = cfg.withDefaults()
 	p := newPlan(seed, cfg.Events)
+	if cfg.Pressure {
+		p.addPressure()
+	}
 	broken, stats := liveThrough(t, cfg, p, nil)
 	if broken == nil {
 		return nil, stats

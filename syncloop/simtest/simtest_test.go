@@ -38,6 +38,16 @@ func TestSeeds(t *testing.T) {
 	require.Positive(t, total.Simulated)
 }
 
+// The same with an eviction manager, and memory that is short at times.
+func TestPressureComesAndGoes(t *testing.T) {
+	n := uint64(150)
+	if raceEnabled {
+		n = 15
+	}
+	total := simtest.Run(t, simtest.Config{Pressure: true}, *from, n)
+	require.Positive(t, total.Evicted)
+}
+
 // Seeds that found something, by what they found. Package syncloop has a test of
 // its own for each, in found_test.go; the seeds lead there as long as plans are
 // drawn as they were.

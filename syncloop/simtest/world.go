@@ -62,6 +62,8 @@ type world struct {
 	// was evicted last.
 	admitted bool
 	evicted  time.Time
+	// shortUntil is how long memory is short.
+	shortUntil time.Time
 
 	// leaked is what was heard that holds a secret.
 	mu     sync.Mutex
@@ -137,6 +139,9 @@ func (w *world) start() {
 		ResyncInterval: w.plan.pace.resync, HousekeepingInterval: w.plan.pace.housekeeping,
 		RelistInterval: w.plan.pace.relist, MaxWorkers: w.plan.maxWorkers, SinkWriters: 1 + int(w.plan.seed%4),
 	}
+	if w.cfg.Pressure {
+		cfg.Admission.Checks = append([]admission.Check{underPressure(a)}, cfg.Admission.Checks...)
+	}
 	cfg.Hooks.PodAdmitted = w.hookAdmitted
 	if w.cfg.Change != nil {
 		w.cfg.Change(&cfg)
@@ -148,6 +153,7 @@ func (w *world) start() {
 	}
 	w.hadAgent()
 	a.run(loop)
+	w.keepWatch(a)
 }
 
 func (w *world) getNode(context.Context, bool) (*v1.Node, error) {
