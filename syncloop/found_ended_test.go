@@ -1,14 +1,18 @@
 package syncloop_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
@@ -83,5 +87,38 @@ func TestPodThatCannotGoOnFails(t *testing.T) {
 		require.Equal(t, v1.PodFailed, w.phase(job.UID))
 		require.Equal(t, podstatus.ReasonSandboxLost, w.sink.Status(job.UID).Reason)
 		require.Len(t, w.events.With(podstatus.ReasonSandboxLost), 1)
+	})
+}
+
+// Seeds 67770 and 71155: the deletion of a pod that has ended is answered also while
+// what is left of it can't be removed.
+func TestDeletionIsAnsweredWhileRemainsAreRemoved(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("web")
+		w.add(p)
+		go func() {
+			_ = w.Kill(context.Background(), p.UID, syncloop.KillOptions{Verdict: &podstatus.Verdict{Reason: "Evicted"}})
+		}()
+		sleep(time.Minute)
+		evicted := p.DeepCopy()
+		said := w.sink.Status(p.UID)
+		said.DeepCopyInto(&evicted.Status)
+		w.send(podmanager.OpReconcile, evicted) // what is left of it is removed, or would be
+		sleep(time.Second)
+		deleted := evicted.DeepCopy()
+		deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+		w.send(podmanager.OpDelete, deleted)
+		u, _ := w.sink.Last(p.UID)
+		require.NotNil(t, u.Pod.DeletionTimestamp)
+		require.True(t, u.Finished)
+	}, func(c *syncloop.Config) {
+		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+			Before: func(_ context.Context, c runtimetest.Call) error {
+				if c.Method == "RemovePod" {
+					return runtimetest.ErrInjected
+				}
+				return nil
+			},
+		})
 	})
 }

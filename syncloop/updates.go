@@ -41,7 +41,7 @@ func (l *SyncLoop) change(ctx context.Context, r *record, pod *v1.Pod, create bo
 	switch {
 	case r.began():
 		l.step(r, lifecycle.Update{Pod: pod, Create: create, Static: isStatic(pod)})
-		if marked && r.over() {
+		if marked && r.life.Stage == lifecycle.Finished {
 			l.say(r) // whoever deletes it waits for the word that nothing of it is left
 		}
 	case r.refused != nil:

@@ -167,7 +167,7 @@ func (w *world) follow(p *podState, st *runtime.PodStatus, c *runtime.ContainerS
 
 // checkBackoff sees that a container that is started anew has waited.
 func (w *world) checkBackoff(p *podState, c *runtime.ContainerStatus, old, next *instance) {
-	if old.disturbed || p.vanished || p.anew || old.image != c.Image || restartsAll(p.pod) || old.finished.IsZero() {
+	if old.disturbed || p.vanished || p.lives > 0 || old.image != c.Image || restartsAll(p.pod) || old.finished.IsZero() {
 		return
 	}
 	wait := old.wait
@@ -186,7 +186,7 @@ func (w *world) checkBackoff(p *podState, c *runtime.ContainerStatus, old, next 
 // checkStart sees that nothing is started again that was said to have ended for
 // good.
 func (w *world) checkStart(p *podState, c *runtime.ContainerStatus) {
-	if p.said == nil || p.saidBy != w.agent || p.anew {
+	if p.said == nil || p.saidBy != w.agent || p.lives > 0 {
 		return
 	}
 	for i := range p.pod.Spec.Containers {

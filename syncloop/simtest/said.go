@@ -21,7 +21,7 @@ func (w *world) said(u syncloop.StatusUpdate) {
 	if text := leak(u.Status); text != "" {
 		w.fail(KeepsSecrets, "the status of pod %s says %q", p.UID, text)
 	}
-	if podstatus.Terminal(u.Status.Phase) && !u.MayRun && p.running && !p.anew && !p.wasDisturbed() {
+	if podstatus.Terminal(u.Status.Phase) && !u.MayRun && p.running && p.lives == 0 && !p.wasDisturbed() {
 		w.fail(StopsInTime, "pod %s is said to have stopped while it runs", p.UID)
 	}
 	if old := p.said; old != nil {
@@ -48,15 +48,15 @@ func (w *world) compare(p *podState, old, next *syncloop.StatusUpdate) {
 	if old.MayRun && p.saidBy != w.agent {
 		left = false // nobody was to act upon it, and whoever said it is gone
 	}
-	if left && !p.anew {
+	if left && p.lives == 0 {
 		w.fail(PhaseIsFinal, "pod %s was said to be %s, and now to be %s", p.UID, old.Status.Phase, next.Status.Phase)
 	}
 	fewer := w.compareRestarts(p, next.Status)
-	if fewer != "" && !p.anew {
+	if fewer != "" && p.lives == 0 {
 		w.fail(RestartsGrow, "container %s of pod %s is said to have been restarted less often than before", fewer, p.UID)
 	}
 	if left || fewer != "" {
-		p.anew = false
+		p.lives = max(p.lives-1, 0)
 		clear(p.restarts)
 	}
 	if isReady(old.Status) && !isReady(next.Status) && w.sameRuns(p, old.Status, next.Status) {
@@ -91,7 +91,7 @@ func isReady(s *v1.PodStatus) bool {
 // sameRuns tells whether the same instances run in two statuses, of a pod that is
 // to run and whose readiness probes did not fail.
 func (w *world) sameRuns(p *podState, a, b *v1.PodStatus) bool {
-	if !p.wanted || p.anew || p.deleting || p.ending || podstatus.Terminal(b.Phase) || p.wasDisturbed() ||
+	if !p.wanted || p.lives > 0 || p.deleting || p.ending || podstatus.Terminal(b.Phase) || p.wasDisturbed() ||
 		len(a.ContainerStatuses) != len(b.ContainerStatuses) || len(a.InitContainerStatuses) != len(b.InitContainerStatuses) {
 		return false
 	}

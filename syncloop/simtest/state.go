@@ -42,11 +42,11 @@ type podState struct {
 	// has failed.
 	probed, unready map[string]bool
 
-	// said is the last update that the sink took. anew: a new life of the pod
-	// may have begun since, to which what was said does not apply.
+	// said is the last update that the sink took. lives is how many new lives of
+	// the pod may have begun since, to which what was said does not apply.
 	said     *syncloop.StatusUpdate
 	saidBy   *agent
-	anew     bool
+	lives    int
 	restarts map[string]int32
 }
 
@@ -99,7 +99,10 @@ func (w *world) told(s *source, r podmanager.Report) {
 		case pod != nil && r.Op != podmanager.OpRemove:
 			w.toldOf(p, pod)
 		case pod != nil, r.Op == podmanager.OpSet && (p.wanted || p.running):
-			p.wanted, p.ending, p.anew = false, true, true
+			if p.lives == 0 || p.wanted {
+				p.lives++
+			}
+			p.wanted, p.ending = false, true
 			w.mustStop(p)
 		}
 	}
@@ -182,7 +185,7 @@ func (w *world) lostAgent() {
 			p.mustStop = p.mustStop && (!p.wanted || p.deleting)
 		}
 		if p.static && !ended {
-			p.anew = true
+			p.lives = max(p.lives, 1)
 		}
 	}
 }
