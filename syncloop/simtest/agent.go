@@ -27,6 +27,9 @@ type agent struct {
 	// effect from then on. ended is closed when Run has returned.
 	dead, ended chan struct{}
 	err         error
+	// amnesia: it could not read what the store holds.
+	amnesia bool
+	shut    shutdown
 
 	probing *probing
 	manager atomic.Pointer[eviction.Manager] // nil while memory is not watched

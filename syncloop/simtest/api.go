@@ -83,7 +83,11 @@ var errExists = errors.New("already exists")
 func (m mirrors) CreateMirror(ctx context.Context, mirror *v1.Pod) error {
 	return m.agent.call(ctx, "CreateMirror", types.UID(mirror.Name), func() error {
 		for _, p := range m.api.pods {
-			if p.Name == mirror.Name {
+			switch {
+			case p.Name != mirror.Name:
+			case p.Annotations[podmanager.AnnotationMirror] == mirror.Annotations[podmanager.AnnotationMirror]:
+				return nil
+			default:
 				return errExists
 			}
 		}

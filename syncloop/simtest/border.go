@@ -117,6 +117,10 @@ func (s storing) Load(ctx context.Context) (records []syncloop.Record, err error
 		records, err = s.store.Load(ctx)
 		return err
 	})
+	if err != nil && records == nil {
+		s.agent.amnesia = true
+		s.remembered(nil)
+	}
 	return records, err
 }
 

@@ -89,7 +89,7 @@ func (w *world) decide(t *turn) (f fate) {
 		if on(sinkRefuses) {
 			fail(90)
 		}
-	case "Commit":
+	case "Commit", "Load":
 		if on(storeSlow) {
 			slow(2 * time.Second)
 		}
@@ -176,6 +176,11 @@ func (w *world) kill() {
 
 // agentDown sees to an agent that has ended. It tells whether it did anything.
 func (w *world) agentDown() bool {
+	if a := w.agent; a != nil && a.hasShut() {
+		w.act("all pods are stopped, or will not be")
+		w.stop(a.shut.away)
+		return true
+	}
 	if a := w.agent; a != nil && a.over() {
 		switch {
 		case a.killed():
@@ -187,6 +192,9 @@ func (w *world) agentDown() bool {
 		a.kill() // should something of it be left
 		w.agent, w.notify, w.hints = nil, nil, nil
 		w.lostAgent()
+		if a.shut.done != nil {
+			w.wasShut()
+		}
 		if soon := time.Now().Add(time.Millisecond); w.upAgain.Before(soon) {
 			w.upAgain = soon // no agent comes back in no time
 		}
@@ -205,6 +213,9 @@ func (w *world) heal() {
 	w.calm = true
 	w.faults, w.shortUntil = faults{}, time.Time{}
 	w.killIn, w.upAgain = 0, time.Time{}
+	if w.agent != nil && w.agent.shut.hurry != nil {
+		w.agent.shut.hurry()
+	}
 	for _, t := range w.turns.all() {
 		if t.fate.notBefore.After(time.Now()) {
 			w.hampered(t.uid)

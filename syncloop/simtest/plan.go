@@ -85,6 +85,7 @@ func newPlan(seed uint64, events int) *plan {
 			p.fault()
 		}
 	}
+	p.addShutdown()
 	return p.plan
 }
 

@@ -176,7 +176,11 @@ func (w *world) hadAgent() { w.excuseAll() }
 // lostAgent forgets what an agent knew that the store does not.
 func (w *world) lostAgent() {
 	w.excuseAll()
-	records := w.records()
+	w.remembered(w.records())
+}
+
+// remembered follows that the next agent has these records.
+func (w *world) remembered(records map[types.UID]syncloop.Record) {
 	for _, p := range w.order {
 		r, kept := records[p.UID]
 		p.forgotten = !kept
