@@ -3,6 +3,8 @@ package syncloop
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -79,19 +81,24 @@ func (l *SyncLoop) stopAll(opts ShutdownOptions) <-chan struct{} {
 	if !l.listed {
 		return s.stopped // nobody knows yet what runs: takeListing comes back here
 	}
-	for _, r := range l.admitting.waiting {
-		l.admit(l.workers.ctx, r)
-	}
-	for _, p := range l.strangers {
-		l.killStranger(p, time.Now())
-	}
-	for _, r := range l.pods {
-		if r.began() && !r.over() {
-			s.left[r.UID] = true
+	for _, uid := range slices.Sorted(maps.Keys(l.admitting.waiting)) {
+		if r := l.admitting.waiting[uid]; r != nil {
+			l.admit(l.workers.ctx, r)
 		}
 	}
-	for _, r := range l.pods {
-		l.stopOne(r, opts)
+	for _, uid := range slices.Sorted(maps.Keys(l.strangers)) {
+		l.killStranger(l.strangers[uid], time.Now())
+	}
+	uids := slices.Sorted(maps.Keys(l.pods))
+	for _, uid := range uids {
+		if r := l.pods[uid]; r.began() && !r.over() {
+			s.left[uid] = true
+		}
+	}
+	for _, uid := range uids {
+		if r := l.pods[uid]; r != nil {
+			l.stopOne(r, opts)
+		}
 	}
 	l.allStopped()
 	return s.stopped
