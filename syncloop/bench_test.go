@@ -45,6 +45,13 @@ func BenchmarkNodeStart(b *testing.B) {
 }
 
 func startNode(b *testing.B, pods []*v1.Pod) {
+	_, _, stop := runUntilReady(b, syncloop.Config{Runtime: runtimetest.NewFake(runtimetest.FakeConfig{})}, pods)
+	stop()
+}
+
+// runUntilReady runs a loop with admission and a sink until all pods are Running and
+// ready.
+func runUntilReady(b *testing.B, cfg syncloop.Config, pods []*v1.Pod) (loop *syncloop.SyncLoop, updates chan podmanager.Update, stop func()) {
 	fit := admission.AdmitFunc(func(_ context.Context, req admission.Request) (admission.Verdict, error) {
 		if s := admission.Shortages(req.Pod, plenty, req.Ledger); len(s) > 0 {
 			return admission.Rejected(s[0].Reason(), s[0].Message()), nil
@@ -54,31 +61,31 @@ func startNode(b *testing.B, pods []*v1.Pod) {
 	var mu sync.Mutex
 	ready := make(map[types.UID]bool, len(pods))
 	all := make(chan struct{})
-	updates := make(chan podmanager.Update)
-	loop, err := syncloop.New(syncloop.Config{
-		Updates:   updates,
-		Runtime:   runtimetest.NewFake(runtimetest.FakeConfig{}),
-		Admission: &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{Name: "fit", Handler: fit}}},
-		Sink: syncloop.StatusFunc(func(_ context.Context, u syncloop.StatusUpdate) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if u.Status.Phase == v1.PodRunning && u.Status.ContainerStatuses[0].Ready && !ready[u.Pod.UID] {
-				ready[u.Pod.UID] = true
-				if len(ready) == len(pods) {
-					close(all)
-				}
+	updates = make(chan podmanager.Update)
+	cfg.Updates = updates
+	cfg.Admission = &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{Name: "fit", Handler: fit}}}
+	cfg.Sink = syncloop.StatusFunc(func(_ context.Context, u syncloop.StatusUpdate) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if u.Status.Phase == v1.PodRunning && u.Status.ContainerStatuses[0].Ready && !ready[u.Pod.UID] {
+			ready[u.Pod.UID] = true
+			if len(ready) == len(pods) {
+				close(all)
 			}
-			return nil
-		}),
+		}
+		return nil
 	})
+	loop, err := syncloop.New(cfg)
 	require.NoError(b, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- loop.Run(ctx) }()
 	updates <- podmanager.Update{Source: "api", Op: podmanager.OpAdd, Pods: pods}
 	<-all
-	cancel()
-	require.NoError(b, <-done)
+	return loop, updates, func() {
+		cancel()
+		require.NoError(b, <-done)
+	}
 }
 
 var plenty = v1.ResourceList{v1.ResourcePods: resource.MustParse("1000000")}
