@@ -108,8 +108,9 @@ type Config struct {
 	// default 1 second, and 5 minutes if the Runtime is a Watcher.
 	RelistInterval time.Duration
 	// MaxWorkers is how many pods are worked on at a time; others wait their
-	// turn, kills before syncs. Default 0 is as many as there are: a worker
-	// mostly waits for the runtime.
+	// turn, kills before syncs. Default 0 is as many as there are, for a worker
+	// mostly waits for the runtime: 1,024 at once, and others beside those that
+	// take more than a second.
 	MaxWorkers int
 	// SinkWriters is how many statuses are on their way at a time; default 8.
 	SinkWriters int

@@ -62,6 +62,9 @@ const admissionPass types.UID = "\x00admission"
 // due deals with a timer that went off.
 func (l *SyncLoop) due(uid types.UID, now time.Time) {
 	switch uid {
+	case workersPass:
+		l.workers.look()
+		return
 	case admissionPass:
 		l.retryAdmission(now)
 		return

@@ -104,6 +104,7 @@ func New(cfg Config) (*SyncLoop, error) {
 	l.relister.soon = make(chan struct{}, 1)
 	l.admitting.waiting = map[types.UID]*record{}
 	l.workers.spawn = cfg.spawn
+	l.workers.later = func() { l.timers.set(workersPass, time.Now().Add(burstTime)) }
 	l.sink = newSinkDriver(cfg)
 	l.store = newStoreDriver(cfg, l.sink)
 	return l, nil

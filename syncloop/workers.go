@@ -3,7 +3,6 @@ package syncloop
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -13,49 +12,6 @@ import (
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
-
-// workers runs jobs, each in a goroutine that ends with it. The loop alone
-// calls its methods.
-type workers struct {
-	ctx   context.Context
-	limit int
-	busy  int
-	// urgent jobs stop pods; they go before those that start some.
-	urgent, queue []func()
-	group         sync.WaitGroup
-	spawn         spawnFunc
-}
-
-func (w *workers) start(ctx context.Context, limit int) { w.ctx, w.limit = ctx, limit }
-
-// run runs the job as soon as there is room.
-func (w *workers) run(urgent bool, job func()) {
-	switch {
-	case w.limit <= 0 || w.busy < w.limit:
-		w.busy++
-		w.spawn(&w.group, "worker", job)
-	case urgent:
-		w.urgent = append(w.urgent, job)
-	default:
-		w.queue = append(w.queue, job)
-	}
-}
-
-// done makes room for the next job.
-func (w *workers) done() {
-	w.busy--
-	for _, queue := range []*[]func(){&w.urgent, &w.queue} {
-		if len(*queue) > 0 {
-			job := (*queue)[0]
-			*queue = (*queue)[1:]
-			w.busy++
-			w.spawn(&w.group, "worker", job)
-			return
-		}
-	}
-}
-
-func (w *workers) wait() { w.group.Wait() }
 
 // job is one piece of work on one pod, with all that the worker needs of it. It
 // is a copy: the worker shares nothing with the loop.
