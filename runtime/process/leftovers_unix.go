@@ -19,8 +19,9 @@ import (
 func killLeftovers(ctx context.Context, sandboxID string, containers []keeper.Container) error {
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
+	// A process that was killed has lost its marker before it is gone.
+	killed := map[int]uint64{}
 	for {
-		alive := 0
 		procs, err := keeper.Processes()
 		if errors.Is(err, errors.ErrUnsupported) {
 			return killGroups(containers)
@@ -30,9 +31,10 @@ func killLeftovers(ctx context.Context, sandboxID string, containers []keeper.Co
 		}
 		for _, pid := range leftovers(procs, sandboxID, containers, keeper.BootID(), keeper.MarkerOf) {
 			if syscall.Kill(pid, syscall.SIGKILL) == nil {
-				alive++
+				killed[pid] = 0
 			}
 		}
+		alive := going(procs, killed)
 		if alive == 0 {
 			return nil
 		}
@@ -42,6 +44,20 @@ func killLeftovers(ctx context.Context, sandboxID string, containers []keeper.Co
 			return fmt.Errorf("%d processes that a dead keeper left still run: %w", alive, ctx.Err())
 		}
 	}
+}
+
+// going counts the killed processes that are not gone, and notes when those that
+// were just killed had started.
+func going(procs []keeper.Process, killed map[int]uint64) (n int) {
+	for _, p := range procs {
+		ticks, ok := killed[p.PID]
+		if !ok || p.Zombie || ticks != 0 && ticks != p.Ticks {
+			continue
+		}
+		killed[p.PID] = p.Ticks
+		n++
+	}
+	return n
 }
 
 // killGroups is for systems on which processes can't be told apart.

@@ -30,6 +30,7 @@ type keeper struct {
 	containers map[string]*container
 	execs      map[int]*execution // by PID
 	execSeq    int
+	killed     map[int]killedProcess // by PID
 	watchers   map[chan struct{}]struct{}
 	unsaved    map[string]error // containers whose record is older than they are
 	retry      *time.Timer

@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -66,15 +67,22 @@ func (k *keeper) killOwned(_ int, wanted func(owner string) bool) bool {
 	roots, sessions := k.roots()
 	owners := Owners(procs, os.Getpid(), roots, sessions, MarkerOf)
 	any := false
+	killed := make(map[int]killedProcess, len(k.killed))
 	for _, p := range procs {
 		owner, descends := owners[p.PID]
+		if before, ok := k.killed[p.PID]; ok && before.ticks == p.Ticks {
+			killed[p.PID] = before
+			owner = cmp.Or(owner, before.owner)
+		}
 		if !descends || p.Zombie || !wanted(owner) {
 			continue
 		}
 		if syscall.Kill(p.PID, syscall.SIGKILL) == nil {
+			killed[p.PID] = killedProcess{p.Ticks, owner}
 			any = true
 		}
 	}
+	k.killed = killed
 	return any
 }
 

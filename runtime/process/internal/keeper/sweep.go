@@ -11,6 +11,13 @@ import (
 // process that forked between the look and the kill.
 const sweepAgain = 20 * time.Millisecond
 
+// killedProcess is one that a sweep has killed. On its way out it loses its
+// environment, and with that its marker, before it is a zombie.
+type killedProcess struct {
+	ticks uint64
+	owner string
+}
+
 // sweepAll goes on with every container and command that is about to end. Where
 // the keeper has no child left, nothing of them lives.
 func (k *keeper) sweepAll(childless bool) {
