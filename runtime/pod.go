@@ -133,13 +133,14 @@ func (c *ContainerStatus) mayRun() bool {
 
 // Sort puts sandboxes and containers newest first, the order that every reader of
 // a status relies on: sandboxes by attempt, creation time and ID; containers by
-// creation time, restart count and ID. Whoever makes a PodStatus calls it before
-// handing it over.
+// restart count, creation time and ID, for a clock that is turned back must not make
+// an instance that ended look newer than the one that runs. Whoever makes a
+// PodStatus calls it before handing it over.
 func (s *PodStatus) Sort() {
 	slices.SortStableFunc(s.Sandboxes, func(a, b SandboxStatus) int {
 		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	slices.SortStableFunc(s.Containers, func(a, b ContainerStatus) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(b.RestartCount, a.RestartCount), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(b.RestartCount, a.RestartCount), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 }

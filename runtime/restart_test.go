@@ -148,7 +148,7 @@ func TestPodStatusSort(t *testing.T) {
 			{ID: "b", Attempt: 2, CreatedAt: at(1)}, {ID: "d", Attempt: 2, CreatedAt: at(2)},
 		},
 		Containers: []runtime.ContainerStatus{
-			{ID: "a", CreatedAt: at(1), RestartCount: 9}, {ID: "d", CreatedAt: at(2)},
+			{ID: "d", CreatedAt: at(2)}, {ID: "a", CreatedAt: at(1), RestartCount: 9},
 			{ID: "c", CreatedAt: at(2)}, {ID: "b", CreatedAt: at(2), RestartCount: 1},
 		},
 	}
@@ -160,7 +160,7 @@ func TestPodStatusSort(t *testing.T) {
 	for _, c := range status.Containers {
 		got += c.ID
 	}
-	require.Equal(t, "dbca"+"bcda", got)
+	require.Equal(t, "dbca"+"abcd", got)
 }
 
 func sorted(s []string) []string {

@@ -125,7 +125,9 @@ func (m *machine) resume(e Resume) {
 		// is left of the old life must not be taken for the new one's.
 		m.RestartRequested, m.Discard = true, true
 	}
-	left := e.Since.Add(e.Grace).Sub(m.now)
+	// No more than it had: a stop that began in the future says that the clock was
+	// turned back.
+	left := min(e.Since.Add(e.Grace).Sub(m.now), e.Grace)
 	m.terminate(Kill{Grace: max(left, minGrace)})
 }
 
