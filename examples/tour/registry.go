@@ -46,6 +46,9 @@ var chapters = []chapter{
 		{"what-if", "a question to a fork of the ledger changes nothing", walkWhatIf},
 		{"extended-resources", "devices that the node does not list", walkExtendedResources},
 		{"node", "which node a pod is judged against, and what if there is none", walkNode},
+		{"special-checks", "what a node can do at all: sysctls, AppArmor, its system", walkSpecialChecks},
+		{"pressure", "a node that runs short keeps pods out; what is critical", walkPressure},
+		{"preemption", "a critical pod takes the place of others", walkPreemption},
 	}},
 	{"What is to be done with its containers? (package runtime)", []mechanism{
 		{"init-containers", "one after the other, then the rest", walkInitContainers},
