@@ -101,7 +101,8 @@ type cached struct {
 	ref   ObjectRef
 	users map[*registration]struct{}
 
-	known  bool   // object is an answer: zero for one that does not exist
+	known  bool   // object is the answer now: zero for one that does not exist
+	given  bool   // object is what was given out last
 	object Object // of the source
 	at     time.Time
 	answer uint64 // counts answers, so that one that comes late is known as such
@@ -238,7 +239,7 @@ func (c *Cache) use(user *registration, ref ObjectRef) {
 		c.join(e)
 	} else if _, watched := c.groupKey(ref); !watched && !e.frozen {
 		// Whoever refers to it anew wants it as it is now.
-		e.known, e.object, e.answer = false, Object{}, e.answer+1
+		e.known, e.answer = false, e.answer+1
 	}
 	e.users[user] = struct{}{}
 }

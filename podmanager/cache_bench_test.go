@@ -73,6 +73,7 @@ func BenchmarkCacheRegister(b *testing.B) {
 func TestCacheShares(t *testing.T) {
 	c, configMaps, secrets := full(t, 10_000)
 	ctx := t.Context()
+	require.Eventually(t, func() bool { return c.Stats().Watches == 2 }, time.Minute, time.Millisecond, "it runs")
 	for i := range 50 {
 		_, err := c.ConfigMap(ctx, "default", fmt.Sprint("config-", i))
 		require.NoError(t, err)

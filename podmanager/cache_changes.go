@@ -43,8 +43,8 @@ func (c *Cache) tell(e *cached) {
 // take takes over what a source says of an object now; zero for one that does
 // not exist.
 func (c *Cache) take(e *cached, object Object) {
-	news := e.known && !e.object.Equal(object) || !e.known && e.failed
-	e.known, e.object, e.at, e.failed, e.answer = true, object, time.Now(), false, e.answer+1
+	news := e.failed || e.given && !e.object.Equal(object)
+	e.known, e.given, e.object, e.at, e.failed, e.answer = true, true, object, time.Now(), false, e.answer+1
 	if object.Immutable() {
 		e.frozen = true
 		c.leave(e)

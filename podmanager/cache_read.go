@@ -55,7 +55,9 @@ func (c *Cache) read(ctx context.Context, ref ObjectRef) (Object, error) {
 			return existing(ref, object)
 		case c.ctx == nil || c.cfg.Strategy == CacheGet:
 			c.mu.Unlock()
-			return source.Get(ctx, ref.Namespace, ref.Name)
+			object, err := source.Get(ctx, ref.Namespace, ref.Name)
+			c.gave(e, object, err)
+			return object, err
 		case e.fetch == nil:
 			f := &fetch{done: make(chan struct{})}
 			e.fetch = f
@@ -75,6 +77,20 @@ func (c *Cache) read(ctx context.Context, ref ObjectRef) (Object, error) {
 				return f.object, f.err
 			}
 		}
+	}
+}
+
+// gave notes what was given out without being kept, so that whoever has it is told
+// of a change once a watch begins.
+func (c *Cache) gave(e *cached, object Object, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case e.known:
+	case err == nil || apierrors.IsNotFound(err):
+		e.given, e.object = true, object
+	default:
+		e.failed = true
 	}
 }
 

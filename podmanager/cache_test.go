@@ -311,7 +311,9 @@ func TestCacheIdle(t *testing.T) {
 		synctest.Wait()
 		require.Zero(c, c.source.Watches())
 		c.put("a", "2")
+		c.takes()
 		c.reads("a", "2")
+		c.takes("1") // it changed while nobody looked
 		require.Equal(c, 1, c.source.Watches())
 
 		c.source.Hang()
@@ -436,6 +438,29 @@ func TestCacheWithoutRun(t *testing.T) {
 	read("2")
 	require.EqualError(t, c.Run(t.Context()), "podmanager: Cache.Run was called twice")
 	require.Zero(t, source.Watches())
+}
+
+// What was read before Run and changed since is told once Run has begun.
+func TestCacheTellsOfChangesBeforeRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := podmanagertest.NewObjects(podmanager.KindSecret)
+		c, err := podmanager.NewCache(podmanager.CacheConfig{Secrets: source})
+		require.NoError(t, err)
+		c.Register(uses("1", "a"))
+		c.Register(uses("2", "b"))
+		for _, name := range []string{"a", "b"} {
+			_, err = c.Secret(t.Context(), "default", name)
+			require.True(t, apierrors.IsNotFound(err))
+		}
+		source.Put(secretObject("default", "a", "1"))
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
+		<-c.Changed()
+		require.Equal(t, []types.UID{"1"}, c.Take())
+		cancel()
+		require.NoError(t, <-done)
+	})
 }
 
 // An object that changes a thousand times a second costs its readers one look.

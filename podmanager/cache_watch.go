@@ -112,7 +112,7 @@ func (c *Cache) watch(g *group) *watch {
 }
 
 // unwatch ends the watch of a group. What is known of objects that may change
-// is not known any more.
+// is not known any more, and only kept to tell whether it did.
 func (c *Cache) unwatch(g *group) {
 	w := g.live
 	if w == nil {
@@ -122,7 +122,7 @@ func (c *Cache) unwatch(g *group) {
 	w.cancel()
 	w.idle.Stop()
 	for _, e := range g.entries {
-		e.known, e.object, e.answer = false, Object{}, e.answer+1
+		e.known, e.answer = false, e.answer+1
 	}
 }
 

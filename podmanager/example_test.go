@@ -131,3 +131,46 @@ func ExampleReconcileMirror() {
 	// mirror-1 1
 	// mirror-2 2
 }
+
+// A cache keeps the objects that registered pods refer to. It tells which pods are
+// concerned by a change.
+func ExampleCache() {
+	secrets := podmanagertest.NewObjects(podmanager.KindSecret)
+	secret := func(password string) podmanager.Object {
+		return podmanager.SecretObject(&v1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
+			Data:       map[string][]byte{"password": []byte(password)},
+		})
+	}
+	secrets.Put(secret("hunter2"))
+	cache, err := podmanager.NewCache(podmanager.CacheConfig{Secrets: secrets, Wait: time.Minute})
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- cache.Run(ctx) }()
+
+	_, err = cache.Secret(ctx, "shop", "db")
+	fmt.Println(err)
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1234"}}
+	pod.Spec.Volumes = []v1.Volume{{Name: "db", VolumeSource: v1.VolumeSource{
+		Secret: &v1.SecretVolumeSource{SecretName: "db"},
+	}}}
+	fmt.Println(podmanager.References(pod)[0].ObjectRef)
+	cache.Register(pod)
+	got, err := cache.Secret(ctx, "shop", "db")
+	fmt.Println(podmanager.SecretObject(got), err)
+
+	secrets.Put(secret("correct horse"))
+	<-cache.Changed()
+	fmt.Println(cache.Take())
+	cancel()
+	fmt.Println(<-ended)
+	// Output:
+	// object "shop"/"db" not registered
+	// Secret shop/db
+	// Secret shop/db (1 keys) <nil>
+	// [1234]
+	// <nil>
+}
