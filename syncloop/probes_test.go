@@ -179,6 +179,29 @@ func TestReadinessDoesNotFlapWhenTheAgentRestarts_100277(t *testing.T) {
 	}
 }
 
+// Whoever was told that a pod is ready is not told otherwise because the agent was
+// killed before it had written that down.
+func TestReadinessIsWrittenDownBeforeItIsSaid(t *testing.T) {
+	inProbedWorld(t, func(t *testing.T, w *world) {
+		w.stop()
+		withStore(w)
+		disk := make(chan struct{})
+		w.store.BeforeCommit = func(context.Context, syncloop.Batch) error {
+			<-disk
+			return nil
+		}
+		w.start()
+		p := pod("web", ready(every(10)))
+		w.add(p)
+		sleep(time.Minute)
+		said := w.readiness(p.UID)
+		close(disk)
+		require.Equal(t, []bool{false}, said)
+		synctest.Wait()
+		require.True(t, w.isReady(p.UID))
+	})
+}
+
 // Inheriting must not last longer than until the probe says otherwise, also where
 // the store knows less than the API server.
 func TestInheritedReadinessEndsWithTheProbesWord(t *testing.T) {

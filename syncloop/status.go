@@ -40,9 +40,17 @@ func (l *SyncLoop) say(r *record) {
 		Finished: r.life.Stage == lifecycle.Finished || !r.began() && r.refused != nil,
 	}
 	l.remember(r)
-	if l.cfg.Store == nil || !l.store.hold(r.PodRef, u, podstatus.Terminal(r.status.Phase)) {
+	if l.cfg.Store == nil || !l.store.hold(r.PodRef, u, r.mustLast()) {
 		l.sink.offer(r.PodRef, u)
 	}
+}
+
+// mustLast tells whether what is said of the pod may not be taken back by an agent
+// that starts anew, so that it is written down first: an end, and that probes
+// found it ready.
+func (r *record) mustLast() bool {
+	ready := condition(r.status, v1.PodReady)
+	return podstatus.Terminal(r.status.Phase) || r.probed && ready != nil && ready.Status == v1.ConditionTrue
 }
 
 // remember has the store remember the pod as it stands. What it remembers of a

@@ -11,7 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -161,4 +163,68 @@ func get(t *testing.T, url string) {
 	resp, err := client.Get(url)
 	require.NoError(t, err)
 	resp.Body.Close()
+}
+
+// An agent that is killed while all is ready is followed by one that never says
+// otherwise, though its probes begin anew. (kubernetes/kubernetes#100277)
+func TestReadinessDoesNotFlapWhenTheAgentIsKilled_100277(t *testing.T) {
+	y := newYard(t)
+	said := filepath.Join(t.TempDir(), "statuses")
+	names := []string{"web", "file", "plain"}
+	y.put("web", server(t, "web", "http", freePort(t), `    startupProbe: {httpGet: {path: /, port: PORT}, periodSeconds: 1}
+    readinessProbe: {httpGet: {path: /, port: PORT}, periodSeconds: 2, initialDelaySeconds: 1}
+    livenessProbe: {httpGet: {path: /, port: PORT}, periodSeconds: 2}`))
+	y.put("file", probed("file", `[/bin/sh, -c, 'touch "$KUBEPARTS_MOUNT_STATE/up"; exec sleep 100000']`,
+		`    readinessProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up"']}, periodSeconds: 2}`))
+	y.put("plain", y.sleeper("plain", "1"))
+	first := y.start("--statuses", said)
+	ready := func(lines []statusLine) map[string]bool {
+		found := map[string]bool{}
+		for _, line := range lines {
+			if pod := (v1.Pod{Status: *line.Status}); isReady(&pod) {
+				found[strings.TrimSuffix(line.Metadata.Name, "-node")] = true
+			}
+		}
+		return found
+	}
+	eventually(t, func() bool { return len(ready(statusesIn(t, said))) == len(names) }, "all are said to be ready")
+	first.signal(syscall.SIGKILL)
+	first.wait()
+	before := statusesIn(t, said)
+
+	second := y.start("--statuses", said)
+	for _, name := range names {
+		y.until("is ready", name, isReady)
+	}
+	out, _, _ := asked(t, y.root, "explain", "web")
+	eventually(t, func() bool {
+		out, _, _ = asked(t, y.root, "explain", "web")
+		return strings.Contains(out, "Probe readiness of main: success; the last attempt")
+	}, "the new agent probes: %s", out)
+	second.stop()
+	for _, line := range statusesIn(t, said)[len(before):] {
+		pod := v1.Pod{ObjectMeta: line.Metadata, Status: *line.Status}
+		if stopping := line.Status.Phase != v1.PodRunning || line.Status.ContainerStatuses[0].State.Running == nil; stopping {
+			continue
+		}
+		require.True(t, isReady(&pod), "%s at %s", pod.Name, line.Time.Format(time.RFC3339Nano))
+		require.Zero(t, restarts(&pod))
+	}
+}
+
+func statusesIn(t *testing.T, path string) (all []statusLine) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if !strings.HasSuffix(line, "\n") {
+			break // the agent was killed over it
+		}
+		var s statusLine
+		require.NoError(t, json.Unmarshal([]byte(line), &s))
+		all = append(all, s)
+	}
+	return all
 }
