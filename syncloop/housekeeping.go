@@ -56,6 +56,7 @@ func (l *SyncLoop) killStrangers(now time.Time) {
 }
 
 func (l *SyncLoop) killStranger(p runtime.ListedPod, now time.Time) {
+	past := l.past[p.UID]
 	delete(l.strangers, p.UID)
 	delete(l.past, p.UID)
 	r := newRecord(p.PodRef, now)
@@ -66,6 +67,9 @@ func (l *SyncLoop) killStranger(p runtime.ListedPod, now time.Time) {
 		h(p.PodRef)
 	}
 	l.step(r, lifecycle.Stray{})
+	if past != nil && !past.TerminatingSince.IsZero() {
+		l.step(r, lifecycle.Resume{Since: past.TerminatingSince, Grace: past.Grace})
+	}
 }
 
 // forgetPast drops what the store remembers of pods that are gone.
