@@ -35,6 +35,7 @@ var chapters = []chapter{
 		{"manifest", "a file becomes a static pod of this node", walkManifest},
 		{"operations", "a whole list becomes ADD, UPDATE, DELETE, REMOVE, RECONCILE", walkOperations},
 		{"restore", "pods out of a checkpoint, and which source counts as heard", walkRestore},
+		{"checkpoints", "pods on disk, for an agent whose sources are down", walkCheckpoints},
 		{"duplicates", "two pods of one name, two sources with one UID", walkDuplicates},
 		{"silent-source", "an error or silence is not an empty list", walkSilentSource},
 		{"mirrors", "a static pod and its picture in the API", walkMirrors},

@@ -97,6 +97,7 @@ func TestFunctionsThatStepsCallExist(t *testing.T) {
 	for _, dir := range []string{
 		"podmanager", "podmanager/manifest", "podmanager/podmanagertest", "admission", "eviction",
 		"runtime", "runtime/runtimetest", "syncloop", "syncloop/lifecycle", "syncloop/podstatus",
+		"podmanager/checkpoint", "syncloop/diskstore",
 	} {
 		declare(t, known, filepath.Join("..", "..", dir))
 	}
