@@ -221,6 +221,9 @@ func TestFullDisk(t *testing.T) {
 		require.Error(t, a.folder.Remember(t.Context(), []checkpoint.Memory{{UID: "uid-b", Data: []byte("1")}}))
 		require.Empty(t, records(t, p.dir))
 
+		a.sources["http"].Remove(pod("b"))
+		a.sources["http"].Add(pod("b"))
+		synctest.Wait()
 		full.Store(false)
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -229,8 +232,27 @@ func TestFullDisk(t *testing.T) {
 		require.Zero(t, status.Since)
 		require.Equal(t, []string{"http/b"}, p.restored())
 		require.Len(t, p.open().Remembered(), 1, "one call writes what any other could not")
-		a.says()
 	})
+}
+
+// What goes needs no room: it goes, and makes some.
+func TestRemovalFromAFullDisk(t *testing.T) {
+	p := written(t, "old")
+	p.faults = func(op durable.Op, _ string) error {
+		if op == durable.OpWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}
+	folder := p.open()
+	old := pod("old")
+	require.NoError(t, folder.Remember(t.Context(), nil, "never was"))
+	require.Error(t, folder.Remember(t.Context(), nil, old.UID), "the pod is to be written without it")
+	require.ErrorIs(t, folder.Checkpoint(t.Context(), []podmanager.Update{
+		{Source: "http", Op: podmanager.OpRemove, Pods: []*v1.Pod{old}},
+		{Source: "http", Op: podmanager.OpAdd, Pods: []*v1.Pod{pod("new")}},
+	}), syscall.ENOSPC)
+	require.Empty(t, p.restored())
 }
 
 // A record that can't be written harms no other.

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const crashPods = 12
+const crashPods = 100 // so many at once share a file
 
 // past is what a source says, step by step, the same each time: versions by pod,
 // which are the step of their last change, 0 for a pod that is not there.
@@ -55,8 +55,12 @@ func newPast() *past {
 func (p *past) after(k int) [crashPods]int {
 	for len(p.steps) <= k {
 		now := p.steps[len(p.steps)-1]
-		for _, i := range p.rng.Perm(crashPods)[:1+p.rng.IntN(4)] {
-			if now[i] != 0 && p.rng.IntN(2) == 0 {
+		changes := 1 + p.rng.IntN(4)
+		if p.rng.IntN(4) == 0 {
+			changes = crashPods
+		}
+		for _, i := range p.rng.Perm(crashPods)[:changes] {
+			if now[i] != 0 && p.rng.IntN(3) == 0 {
 				now[i] = 0
 			} else {
 				now[i] = len(p.steps)

@@ -185,10 +185,7 @@ func (f *Folder) flush(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	if records := f.outOfDate(); len(records) > 0 {
-		return f.commit(records)
-	}
-	return nil
+	return f.commit(f.outOfDate())
 }
 
 // outOfDate returns the records that are to be written, as they are now.
@@ -213,19 +210,28 @@ func (f *Folder) outOfDate() []record {
 // commit writes records with one pass of syncing. Those that the disk did not take
 // stay out of date; one that can't be a record is an error, and harms no other.
 func (f *Folder) commit(records []record) error {
-	changes := make([]durable.Change, 0, len(records))
+	var changes, removals []durable.Change
 	var errs []error
 	for i := range records {
 		c, err := records[i].change()
-		if err != nil {
+		switch {
+		case err != nil:
 			errs = append(errs, fmt.Errorf("record of pod %q: %w", records[i].UID, err))
 			continue
+		case c.Remove:
+			removals = append(removals, c)
 		}
 		changes = append(changes, c)
 	}
+	if len(changes) == 0 {
+		return errors.Join(errs...)
+	}
 	if err := f.disk.Commit(changes...); err != nil {
-		f.putBack(records)
 		errs = append(errs, err)
+		f.putBack(records)
+		if len(removals) > 0 { // they need no room, and may make some
+			_ = f.disk.Commit(removals...)
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -29,7 +29,7 @@ type record struct {
 }
 
 // empty tells whether nothing is to be kept.
-func (r *record) empty() bool { return r.Pod == nil && r.Memory == nil }
+func (r *record) empty() bool { return r.Pod == nil && len(r.Memory) == 0 }
 
 const (
 	prefix       = "pod"
@@ -67,7 +67,7 @@ func (r record) change() (durable.Change, error) {
 		return c, sized(c.Data)
 	}
 	r.Format = format
-	if r.Pod != nil && r.Pod.ManagedFields != nil {
+	if r.Pod.ManagedFields != nil {
 		pod := *r.Pod
 		pod.ManagedFields = nil
 		r.Pod = &pod

@@ -101,5 +101,5 @@ func TestSimulatedRestarts(t *testing.T) {
 			panic(err)
 		}
 		return &reopened{dir: filepath.Join(dir, "checkpoints")}
-	}}, 1, 20)
+	}}, 1, 8)
 }
