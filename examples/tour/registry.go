@@ -51,6 +51,9 @@ var chapters = []chapter{
 		{"pressure", "a node that runs short keeps pods out; what is critical", walkPressure},
 		{"preemption", "a critical pod takes the place of others", walkPreemption},
 	}},
+	{"Who must go when the node runs short? (package eviction)", []mechanism{
+		{"eviction", "a round: conditions, the one pod that must go, the order and its reasons", walkEviction},
+	}},
 	{"What is to be done with its containers? (package runtime)", []mechanism{
 		{"init-containers", "one after the other, then the rest", walkInitContainers},
 		{"sidecars", "init containers that stay", walkSidecars},
