@@ -87,7 +87,7 @@ func walkEviction(_ context.Context, p *page) error {
 	p.out("%s", showRound(out))
 	p.why("For a soft threshold the pod gets its own grace, but no more than the maximum of 10 s; for a hard one a second.")
 
-	p.step("Who would go, in which order, and why", "Outcome.Ranking")
+	p.step("Who would go, in which order, and why", "eviction.Outcome.Ranking")
 	p.out("%s", showRanking(out.Ranking()))
 	p.why(`First who uses more than was asked for, then the lower priority, then the larger
 		excess. Static, mirror and critical pods stay, however much they use. The order
@@ -99,7 +99,7 @@ func walkEviction(_ context.Context, p *page) error {
 	p.out("%s", showRound(out))
 	p.why("The victim needs a moment to give its memory back. Nobody else goes upon a sample that was acted upon.")
 
-	p.step("An observation that can't be", "Observation.Possible")
+	p.step("An observation that can't be", "eviction.Observation.Possible")
 	at = at.Add(10 * time.Second)
 	in.State, in.Now, in.Observations = out.State, at, memoryLeft(-2, at)
 	p.in("-2Mi of 8Gi left")
@@ -107,7 +107,7 @@ func walkEviction(_ context.Context, p *page) error {
 	p.out("%s", showRound(out))
 	p.why("It is told, and nobody goes (kubernetes/kubernetes#52386). The condition outlasts its cause by the transition period.")
 
-	p.step("Nobody may go", "Outcome.Stuck")
+	p.step("Nobody may go", "eviction.Evaluate", "eviction.Stuck")
 	for _, name := range []string{"web", "batch", "shop"} {
 		pods.Remove(types.UID("uid-" + name))
 	}
@@ -118,7 +118,7 @@ func walkEviction(_ context.Context, p *page) error {
 	p.out("%s", showRound(out))
 	p.why("It is said once, and is in the manager's Health as long as it lasts.")
 
-	p.step("A pod over a limit of its own", "Outcome.Over")
+	p.step("A pod over a limit of its own", "eviction.Evaluate", "eviction.Outcome")
 	limit := resource.MustParse("1Mi")
 	scratch := newPod("scratch", func(pod *v1.Pod) {
 		pod.Spec.Volumes = []v1.Volume{{Name: "tmp", VolumeSource: v1.VolumeSource{EmptyDir: &v1.EmptyDirVolumeSource{SizeLimit: &limit}}}}
