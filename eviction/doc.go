@@ -20,6 +20,8 @@
 // Package nodestats measures a real node; package evictiontest has a node whose
 // figures follow a script, and a suite for anyone's StatsProvider.
 //
+// What pods use goes into [Pods], where it is added up once: [Pods.Measure].
+//
 // Functions are pure and may be called from anywhere; a [Pods] has one writer at
 // a time; a [Manager] and an [AdmitHandler] are safe for concurrent use.
 package eviction

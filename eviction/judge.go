@@ -55,6 +55,7 @@ func judge(p Policy, observations []Observation, last State, now time.Time) judg
 	var j judgement
 	seen, problems := possible(observations)
 	j.problems = problems
+	j.problems = append(j.problems, older(seen, last)...)
 	met := metThresholds(p.Thresholds, seen, last)
 	j.state = State{Observations: seen, Stuck: last.Stuck}
 	for _, t := range met {
@@ -158,21 +159,26 @@ func reported(p Policy, seen map[v1.NodeConditionType]time.Time, now time.Time) 
 	return conditions
 }
 
+// older finds samples that are older than those of the last round: nothing is
+// done upon them, and it is told.
+func older(seen []Observation, last State) (problems []Problem) {
+	for i := range seen {
+		o := &seen[i]
+		if before := find(last.Observations, o.Signal); before != nil && !o.Time.IsZero() && o.Time.Before(before.Time) {
+			problems = append(problems, Problem{o.Signal, "observation is older than the last one"})
+		}
+	}
+	return problems
+}
+
 // fresh tells whether a signal was measured anew since the last round, so that
-// nothing is done twice upon one sample. A sample that is older than the last
-// is a problem to be told.
+// nothing is done twice upon one sample, nor upon one that is older.
 func (j *judgement) fresh(s Signal, last State) bool {
 	now, before := find(j.state.Observations, s), find(last.Observations, s)
 	if now == nil {
 		return false
 	}
-	if before == nil || now.Time.IsZero() || now.Time.After(before.Time) {
-		return true
-	}
-	if now.Time.Before(before.Time) {
-		j.problems = append(j.problems, Problem{s, "observation is older than the last one"})
-	}
-	return false
+	return before == nil || now.Time.IsZero() || now.Time.After(before.Time)
 }
 
 // byUrgency puts memory first; all else keeps its order.

@@ -205,6 +205,47 @@ func TestStaticPodsStayIfWanted(t *testing.T) {
 	agent.stop()
 }
 
+// The disk is never free to the last byte, so that this threshold is always met.
+func TestShortDiskTakesDeadContainersFirst(t *testing.T) {
+	n := newShortNode(t, 6000)
+	n.put("job", n.shell("job", "  restartPolicy: Never\n", "echo did its work"))
+	n.put("idle", n.shell("idle", "", "echo is here; sleep 100000 & wait"))
+	first := n.start()
+	n.await("job", func(s v1.PodStatus) bool { return s.Phase == v1.PodSucceeded })
+	n.awaitLog("idle", "is here\n")
+	n.awaitLog("job", "did its work\n")
+	first.signal(os.Kill)
+	first.wait()
+
+	second := n.start("--eviction-hard", "nodefs.available<100.0%")
+	require.Contains(t, n.await("idle", evicted).Message, "The node was low on resource: ephemeral-storage. ")
+	second.says("node/node", "NodeHasDiskPressure")
+	second.says("node/node", "NoPodToEvict") // a round later
+	logs, err := filepath.Glob(filepath.Join(n.root, "logs", "default_job-node_*"))
+	require.NoError(t, err)
+	require.Empty(t, logs, "what the finished pod left is gone")
+	n.awaitLog("idle", "is here\n")
+	second.signal(os.Kill)
+	second.wait()
+
+	third := n.start()
+	n.await("job", func(s v1.PodStatus) bool {
+		return s.Phase == v1.PodSucceeded && s.ContainerStatuses[0].RestartCount == 0
+	})
+	n.await("idle", evicted)
+	third.stop()
+	require.NotContains(t, third.stderr.String(), "Started", "nothing runs again")
+}
+
+// awaitLog waits until a pod has written just that.
+func (n shortNode) awaitLog(name, want string) {
+	n.t.Helper()
+	eventually(n.t, func() bool {
+		out, _, code := asked(n.t, n.root, "logs", name)
+		return code == exitOK && out == want
+	}, "the log of %s", name)
+}
+
 func TestPodThatOverfillsItsEmptyDirIsEvicted(t *testing.T) {
 	n := newShortNode(t, 6000)
 	n.put("idle", n.sleeper("idle", "1"))
