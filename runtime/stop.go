@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -79,8 +80,9 @@ func StopOrder(pod *v1.Pod, status *PodStatus, grace time.Duration) []Stop {
 	return stops
 }
 
-// orderSidecars makes each sidecar wait for those that depend on it: the last one
-// for the regular containers, each other for the next one that runs.
+// orderSidecars makes each sidecar wait for those that depend on it: the regular
+// containers, and the sidecars after it. It waits for all of them: the next one may
+// end by itself before its turn.
 func orderSidecars(pod *v1.Pod, stops []Stop) {
 	byName := make(map[string][]int, len(stops))
 	for i := range stops {
@@ -104,6 +106,6 @@ func orderSidecars(pod *v1.Pod, stops []Stop) {
 			}
 			own = append(own, stops[n].ID)
 		}
-		after = own
+		after = append(slices.Clip(after), own...)
 	}
 }

@@ -62,10 +62,10 @@ func TestStopOrder(t *testing.T) {
 		want       string // each container with those that it waits for
 	}{
 		{"sidecars go last, the last one first", "e0=running c1=running c0=running s2=running s1=running s0=running", pod, minute,
-			"e0 c1 c0 s2<c0.0,c1.0 s1<s2.0 s0<s1.0"},
+			"e0 c1 c0 s2<c0.0,c1.0 s1<c0.0,c1.0,s2.0 s0<c0.0,c1.0,s1.0,s2.0"},
 		{"who does not run is not waited for", "c1=exited:0 c0=running s2=exited:1 s1=running s0=running", pod, minute,
-			"c0 s1<c0.0 s0<s1.0"},
-		{"only sidecars are left", "s2=running s1=running s0=running", pod, minute, "s2 s1<s2.0 s0<s1.0"},
+			"c0 s1<c0.0 s0<c0.0,s1.0"},
+		{"only sidecars are left", "s2=running s1=running s0=running", pod, minute, "s2 s1<s2.0 s0<s1.0,s2.0"},
 		{"plain init containers neither wait nor are waited for", "i0=running s0=running", pod, minute, "i0 s0"},
 		{"one in an unknown state may run", "c0=unknown s0=running", pod, minute, "c0 s0<c0.0"},
 		{"no time for order", "c0=running s0=running", pod, time.Second - 1, "c0 s0"},

@@ -2,6 +2,7 @@ package syncloop_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,4 +122,90 @@ func TestDeletionIsAnsweredWhileRemainsAreRemoved(t *testing.T) {
 			},
 		})
 	})
+}
+
+// Seed 91595: of a pod that an agent said had ended, and that nobody wants, the next
+// agent says nothing else when it comes again before it is gone.
+func TestStrayThatComesAgainGoesOnFromWhatWasSaid(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := pod("web", static, stubborn, grace(30))
+		w.add(p)
+		r, _ := w.store.Record(p.UID)
+		w.stop()
+		r.Status = r.Status.DeepCopy()
+		r.Status.Phase, r.Status.Reason = v1.PodFailed, "Evicted"
+		require.NoError(t, w.store.Commit(t.Context(), syncloop.Batch{Save: []syncloop.Record{r}}))
+		n := len(w.sink.History(p.UID))
+		w.start()
+		w.add()
+		sleep(2500 * time.Millisecond) // housekeeping stops it
+		w.add(p)
+		sleep(time.Minute)
+		require.Greater(t, len(w.sink.History(p.UID)), n)
+		require.Equal(t, v1.PodFailed, w.sink.History(p.UID)[n].Status.Phase)
+		require.True(t, w.observed(p.UID).Running(), "its new life")
+	})
+}
+
+// Seed 92109: a sidecar waits for the regular containers also if the sidecar after it
+// has ended by itself.
+func TestSidecarOutlivesContainersAlsoIfTheNextSidecarDoesNot(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		always := v1.ContainerRestartPolicyAlways
+		p := pod("web", stubborn, grace(60))
+		p.Spec.InitContainers = []v1.Container{
+			{Name: "first", Image: "image", RestartPolicy: &always},
+			{Name: "second", Image: "image", RestartPolicy: &always},
+		}
+		w.add(p)
+		sleep(5 * time.Second)
+		w.remove(p)
+		sleep(time.Second)
+		require.NoError(t, w.fake.Exit(p.UID, "second", 1))
+		sleep(10 * time.Second)
+		require.Equal(t, runtime.StateRunning, w.observed(p.UID).Container("c").State)
+		require.Equal(t, runtime.StateRunning, w.observed(p.UID).Container("first").State)
+	})
+}
+
+// A verdict that the store did not take holds after the agent's sudden end if its
+// status has reached the source, and is forgotten otherwise: whoever passed it finds
+// the reason for it again.
+func TestVerdictThatTheStoreRefused(t *testing.T) {
+	for name, told := range map[string]bool{"the source has it": true, "nobody has it": false} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(t *testing.T, w *world) {
+				var refuse atomic.Bool
+				w.store.BeforeCommit = func(context.Context, syncloop.Batch) error {
+					if refuse.Load() {
+						return runtimetest.ErrInjected
+					}
+					return nil
+				}
+				p := pod("web")
+				w.add(p)
+				sleep(time.Minute)
+				refuse.Store(true)
+				go func() {
+					_ = w.Kill(context.Background(), p.UID, syncloop.KillOptions{Evict: true, Verdict: &podstatus.Verdict{Reason: "Evicted"}})
+				}()
+				sleep(time.Minute)
+				require.Equal(t, v1.PodFailed, w.phase(p.UID), "a store that refuses holds nothing up")
+				w.stop()
+				refuse.Store(false)
+				p = p.DeepCopy()
+				if told {
+					said := w.sink.Status(p.UID)
+					said.DeepCopyInto(&p.Status)
+				} else {
+					w.sink.Restart()
+				}
+				w.start()
+				w.add(p)
+				sleep(time.Minute)
+				require.Equal(t, !told, w.observed(p.UID).Running())
+				require.Equal(t, told, w.phase(p.UID) == v1.PodFailed)
+			})
+		})
+	}
 }

@@ -57,10 +57,10 @@ func (l *SyncLoop) killStrangers(now time.Time) {
 
 func (l *SyncLoop) killStranger(p runtime.ListedPod, now time.Time) {
 	past := l.past[p.UID]
+	r := newRecord(p.PodRef, now)
+	r.listed, r.entered, r.past = p, l.occupies(p.UID), past
 	delete(l.strangers, p.UID)
 	delete(l.past, p.UID)
-	r := newRecord(p.PodRef, now)
-	r.listed, r.entered = p, l.occupies(p.UID)
 	l.pods[p.UID] = r
 	l.log.Warn("nobody wants this pod of the runtime", "pod", p.String(), "running", p.Running)
 	if h := l.cfg.Hooks.StrangerFound; h != nil {

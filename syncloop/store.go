@@ -19,7 +19,9 @@ import (
 //
 // The loop writes behind: it does not wait for the store, save that a status
 // which ends a pod leaves through the sink after the record that holds it was
-// committed, or failed to be.
+// committed, or failed to be. A verdict that was not written down when the agent
+// died holds if the source has the status that tells of it; otherwise it is
+// forgotten, as by the kubelet, and passed again by whoever finds its reason.
 type Store interface {
 	// Load returns all records. What could be read is valid beside an error.
 	Load(ctx context.Context) ([]Record, error)

@@ -34,6 +34,10 @@ func (l *SyncLoop) HandlePodUpdates(ctx context.Context, u podmanager.Update) {
 // change takes a new version of a pod that is known.
 func (l *SyncLoop) change(ctx context.Context, r *record, pod *v1.Pod, create bool) {
 	marked := pod.DeletionTimestamp != nil && (r.pod == nil || r.pod.DeletionTimestamp == nil)
+	if r.pod == nil && r.past != nil {
+		// It comes again while it is being stopped: what was said of it goes on.
+		r.status, r.version, r.past = r.past.Status, r.past.Version, nil
+	}
 	if r.renew(pod) {
 		l.wantResize(r)
 	}

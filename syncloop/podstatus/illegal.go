@@ -21,7 +21,7 @@ type IllegalTransition struct {
 
 // Error names the containers.
 func (e *IllegalTransition) Error() string {
-	return "ended for good, and can't leave the terminated state: container " + strings.Join(e.Containers, ", ")
+	return "container " + strings.Join(e.Containers, ", ") + " ended for good and can't leave its terminated state"
 }
 
 // refuseIllegal takes back what can't be among the regular and plain init
