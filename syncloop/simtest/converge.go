@@ -145,6 +145,9 @@ func (w *world) checkRegular(v *syncloop.PodView, st *runtime.PodStatus, c *v1.C
 	switch {
 	case len(v.Pod.Spec.InitContainers) > 0: // it may wait for one that fails
 	case saysEnded(v.Pod, v.Status, c): // whatever the runtime remembers of it
+		if instance != nil && instance.State == runtime.StateRunning {
+			w.fail(Converges, "container %s of pod %s ended for good, and runs", c.Name, v.UID)
+		}
 	case instance == nil:
 		if v.Work == "" && !restartsAll(v.Pod) { // which are removed while they wait
 			w.fail(Converges, "container %s of pod %s was never started", c.Name, v.UID)

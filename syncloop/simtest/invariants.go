@@ -151,7 +151,6 @@ func (w *world) follow(p *podState, st *runtime.PodStatus, c *runtime.ContainerS
 		w.trace.note("%s/%s runs", p.UID, c.Name)
 		if old != nil {
 			w.checkBackoff(p, c, old, next)
-			w.checkStart(p, c)
 		}
 		p.instances[c.Name] = next
 		old = next
@@ -180,19 +179,6 @@ func (w *world) checkBackoff(p *podState, c *runtime.ContainerStatus, old, next 
 	}
 	if gap := c.StartedAt.Sub(old.finished); gap < wait && !p.probed[old.id] {
 		w.fail(RestartsGrow, "container %s of pod %s was started %s after its end, and had to wait for %s", c.Name, p.UID, gap, wait)
-	}
-}
-
-// checkStart sees that nothing is started again that was said to have ended for
-// good.
-func (w *world) checkStart(p *podState, c *runtime.ContainerStatus) {
-	if p.said == nil || p.saidBy != w.agent || p.lives > 0 {
-		return
-	}
-	for i := range p.pod.Spec.Containers {
-		if spec := &p.pod.Spec.Containers[i]; spec.Name == c.Name && saysEnded(p.pod, p.said.Status, spec) {
-			w.fail(RestartTouchesNothing, "container %s of pod %s had ended for good, and was started again", c.Name, p.UID)
-		}
 	}
 }
 
