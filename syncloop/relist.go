@@ -77,6 +77,9 @@ func (l *SyncLoop) relistLoop(ctx context.Context) {
 		case <-timer.C:
 		case <-l.relister.soon:
 		}
+		if ctx.Err() != nil {
+			return
+		}
 		wait := l.relistInterval()
 		if err := l.relist(ctx); err != nil {
 			wait = min(relistBackoff<<min(failures, 10), relistBackoffMax)

@@ -3,6 +3,8 @@ package simtest
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -115,8 +117,8 @@ func (w *world) checkRuns(v *syncloop.PodView, st *runtime.PodStatus) {
 			said[list[i].Name] = &list[i]
 		}
 	}
-	for name, s := range said {
-		c := st.Container(name)
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		s, c := said[name], st.Container(name)
 		switch {
 		case c == nil && s.State.Running != nil:
 			w.fail(Converges, "container %s of pod %s is said to run, and is not there", name, v.UID)
@@ -187,7 +189,7 @@ func (w *world) checkGone(wanted map[types.UID]bool) {
 			w.fail(Converges, "nobody wants pod %s, and the agent knows it: %s %v", v.UID, v.Stage, v.LastError)
 		}
 	}
-	for uid := range w.records() {
+	for _, uid := range slices.Sorted(maps.Keys(w.records())) {
 		if !wanted[uid] && !w.agent.amnesia { // the next one will find it
 			w.fail(Converges, "nobody wants pod %s, and the store has a record of it", uid)
 		}
@@ -209,7 +211,8 @@ func (w *world) checkMirrors() {
 			w.fail(Converges, "mirror %s has no static pod", m.UID)
 		}
 	}
-	for name, pods := range static {
+	for _, name := range slices.Sorted(maps.Keys(static)) {
+		pods := static[name]
 		if len(pods) > 1 {
 			continue
 		}
