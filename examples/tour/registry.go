@@ -39,6 +39,7 @@ var chapters = []chapter{
 		{"duplicates", "two pods of one name, two sources with one UID", walkDuplicates},
 		{"silent-source", "an error or silence is not an empty list", walkSilentSource},
 		{"mirrors", "a static pod and its picture in the API", walkMirrors},
+		{"objects", "the ConfigMaps and Secrets that pods refer to", walkObjects},
 	}},
 	{"May it run here? (package admission)", []mechanism{
 		{"admission", "checks in sequence, the first refusal decides", walkAdmission},
