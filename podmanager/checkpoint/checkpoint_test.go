@@ -132,6 +132,29 @@ func TestPodAndMemoryAreIndependent(t *testing.T) {
 	require.Empty(t, records(t, p.dir), "nothing is left behind")
 }
 
+// A job that the source has as finished does not run again, also without a Store; any
+// other status is not worth a write.
+func TestEndInTheSourceIsWritten(t *testing.T) {
+	p := newPlace(t, checkpoint.All)
+	folder := p.open()
+	phase := func(phase v1.PodPhase) *v1.Pod { return pod("job", func(p *v1.Pod) { p.Status.Phase = phase }) }
+	say := func(op podmanager.Op, pod *v1.Pod) {
+		require.NoError(t, folder.Checkpoint(t.Context(), []podmanager.Update{{Source: "api", Op: op, Pods: []*v1.Pod{pod}}}))
+	}
+	say(podmanager.OpAdd, phase(v1.PodPending))
+	before := folder.Syncs()
+	say(podmanager.OpReconcile, phase(v1.PodRunning))
+	require.Equal(t, before, folder.Syncs())
+	say(podmanager.OpReconcile, phase(v1.PodSucceeded))
+	after := folder.Syncs()
+	require.Greater(t, after, before)
+	say(podmanager.OpReconcile, phase(v1.PodSucceeded))
+	require.Equal(t, after, folder.Syncs())
+	data, err := os.ReadFile(filepath.Join(p.dir, "pod-uid-job"))
+	require.NoError(t, err)
+	require.Contains(t, string(data), `"phase":"Succeeded"`)
+}
+
 // records are the names of the files in a folder.
 func records(t testing.TB, dir string) []string {
 	t.Helper()

@@ -86,8 +86,8 @@ func Open(cfg Config) (*Folder, error) {
 // which were set aside, and what could not be read at all.
 func (f *Folder) Problems() []error { return slices.Clone(f.problems) }
 
-// Checkpoint implements [podmanager.Checkpointer]. Changes of the status alone are
-// not written: what the loop says of a pod is newer.
+// Checkpoint implements [podmanager.Checkpointer]. Of changes of the status alone
+// only the pod's end is written: for the rest, what the loop says is newer.
 func (f *Folder) Checkpoint(ctx context.Context, updates []podmanager.Update) error {
 	f.mu.Lock()
 	for _, u := range updates {
@@ -113,11 +113,19 @@ func (f *Folder) take(u podmanager.Update, pod *v1.Pod) {
 			f.drop(pod.UID)
 		}
 	case podmanager.OpReconcile, podmanager.OpRestore:
-		// The newest object, for when it is written anyway.
+		// The newest object, for when it is written anyway; and at once when the
+		// source has it that the pod came to its end, or it would run again.
 		if r := f.records[pod.UID]; r != nil && r.Pod != nil && r.Source == u.Source {
+			if ended(pod) && !ended(r.Pod) {
+				f.dirty[pod.UID] = struct{}{}
+			}
 			r.Pod = pod
 		}
 	}
+}
+
+func ended(pod *v1.Pod) bool {
+	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
 // drop forgets a pod, and keeps what is remembered of it. The lock is held.

@@ -3,6 +3,7 @@ package diskstore_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,6 +17,11 @@ import (
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 	"github.com/kubeparts/kubeparts/syncloop/simtest"
 	"github.com/kubeparts/kubeparts/syncloop/synclooptest"
+)
+
+var (
+	from  = flag.Uint64("from", 1, "the first seed of the simulations")
+	seeds = flag.Uint64("seeds", 8, "how many seeds they take")
 )
 
 // open opens the store of a folder, as each agent does.
@@ -76,6 +82,24 @@ func TestRecordsOfOtherVersions(t *testing.T) {
 	}
 }
 
+// The same with the pods on disk, too: they come back before any source has spoken.
+func TestSimulatedRestores(t *testing.T) {
+	root := t.TempDir()
+	simtest.Run(t, simtest.Config{Checkpoints: func() func() *checkpoint.Folder {
+		dir, err := os.MkdirTemp(root, "node")
+		if err != nil {
+			panic(err)
+		}
+		return func() *checkpoint.Folder {
+			folder, err := checkpoint.Open(checkpoint.Config{Dir: dir, Policy: checkpoint.All})
+			if err != nil {
+				panic(err)
+			}
+			return folder
+		}
+	}}, *from, *seeds)
+}
+
 // reopened is a store that is opened anew by each agent.
 type reopened struct {
 	dir string
@@ -101,5 +125,5 @@ func TestSimulatedRestarts(t *testing.T) {
 			panic(err)
 		}
 		return &reopened{dir: filepath.Join(dir, "checkpoints")}
-	}}, 1, 8)
+	}}, *from, *seeds)
 }

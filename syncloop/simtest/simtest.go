@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/podmanager/checkpoint"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/syncloop"
@@ -25,6 +26,9 @@ type Config struct {
 	Runtime func() runtime.Runtime
 	// Store makes an empty store; nil makes a [synclooptest.Store].
 	Store func() syncloop.Store
+	// Checkpoints makes an empty place for checkpoints, and returns how each agent
+	// opens it anew; they are the store too, then. Nil has none.
+	Checkpoints func() func() *checkpoint.Folder
 	// Checks judge pods; nil has admission.NodeFit alone.
 	Checks []admission.Check
 	// Evict chooses the pods to evict when the node runs short; nil chooses

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/podmanager/checkpoint"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
@@ -33,6 +34,7 @@ type world struct {
 	agent   *agent
 	runtime runtime.Runtime
 	store   syncloop.Store
+	open    func() *checkpoint.Folder // nil: nothing is kept but the store
 	api     *api
 	sources []*source
 	made    int // mirrors
@@ -83,6 +85,9 @@ func newWorld(cfg Config, p *plan, t *trace) *world {
 		watches: p.watches,
 	}
 	w.runtime, w.store = cfg.Runtime(), cfg.Store()
+	if cfg.Checkpoints != nil {
+		w.open = cfg.Checkpoints()
+	}
 	w.marks.wake = w.turns.nudge
 	w.api = &api{source: &source{name: podmanager.SourceAPI, deltas: true, changed: true}}
 	w.sources = []*source{w.api.source, {name: podmanager.SourceFile, changed: true}, {name: podmanager.SourceHTTP, changed: true, copies: true}}
@@ -122,7 +127,9 @@ func (w *world) start() {
 		s.out = make(chan podmanager.Report)
 		sources[s.name] = listener{s, a}
 	}
-	pods, err := podmanager.NewPodConfig(podmanager.Config{Sources: sources, Events: recorder{w}})
+	wants := podmanager.Config{Sources: sources, Events: recorder{w}}
+	w.restore(a, &wants)
+	pods, err := podmanager.NewPodConfig(wants)
 	if err != nil {
 		panic(err) // the sources are our own
 	}
