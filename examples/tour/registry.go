@@ -61,6 +61,7 @@ var chapters = []chapter{
 		{"restart-policy", "what follows an exit", walkRestartPolicy},
 		{"crash-loop", "back-off: 10 s, doubling, up to 5 minutes", walkCrashLoop},
 		{"changed-spec", "another image restarts a container", walkChangedSpec},
+		{"probes", "startup, readiness and liveness over time", walkProbes},
 		{"liveness", "a failed liveness probe restarts a container", walkLiveness},
 		{"images", "present, to be pulled, or to be waited for", walkImages},
 		{"stop-order", "containers first, sidecars after them", walkStopOrder},
