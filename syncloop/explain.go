@@ -124,7 +124,12 @@ func explainStatus(v *PodView) []string {
 		lines = append(lines, explainContainer("Container", c))
 	}
 	for _, c := range s.Conditions {
-		if c.Status != v1.ConditionTrue {
+		switch {
+		case c.Type == v1.PodResizePending:
+			lines = append(lines, fmt.Sprintf("It asks for other resources than it has: %s: %s", c.Reason, c.Message))
+		case c.Type == v1.PodResizeInProgress:
+			lines = append(lines, strings.TrimSpace("Its containers are being given other resources. "+c.Message))
+		case c.Status != v1.ConditionTrue:
 			lines = append(lines, fmt.Sprintf("Condition %s is %s: %s %s", c.Type, c.Status, c.Reason, c.Message))
 		}
 	}

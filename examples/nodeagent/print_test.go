@@ -48,6 +48,11 @@ func TestTable(t *testing.T) {
 	leaving := podWith("leaving", ready())
 	leaving.DeletionTimestamp = &metav1.Time{Time: noon}
 
+	growing := podWith("growing", ready())
+	growing.Status.Conditions = append(growing.Status.Conditions, v1.PodCondition{
+		Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonDeferred, Message: "too little cpu",
+	})
+
 	var b bytes.Buffer
 	require.NoError(t, writeTable(&b, []*v1.Pod{
 		podWith("ready", ready()),
@@ -55,11 +60,12 @@ func TestTable(t *testing.T) {
 		podWith("toobig", v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu", Message: "no room"}),
 		podWith("done", v1.PodStatus{Phase: v1.PodSucceeded}),
 		podWith("unready", v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "main"}}}),
-		initPod, leaving,
+		initPod, leaving, growing,
 	}, map[types.UID]string{"unready": "readiness of main: no file"}, noon))
 	require.Equal(t, `NAMESPACE   NAME      READY   STATUS             RESTARTS   AGE   MESSAGE
 default     crash     0/1     CrashLoopBackOff   2          60s   back-off 20s [31mred
 default     done      0/1     Completed          0          60s   
+default     growing   1/1     Running            0          60s   resize deferred: too little cpu
 default     init      0/1     Init:0/2           0          60s   
 default     leaving   1/1     Terminating        0          60s   
 default     ready     1/1     Running            0          60s   

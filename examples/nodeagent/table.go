@@ -109,7 +109,13 @@ func message(pod *v1.Pod, wrong string) string {
 		}
 	}
 	for _, c := range pod.Status.Conditions {
-		if text == "" && c.Status != v1.ConditionTrue && c.Type != v1.PodReady && c.Type != v1.ContainersReady {
+		if text != "" || c.Type == v1.PodReady || c.Type == v1.ContainersReady {
+			continue
+		}
+		switch {
+		case c.Type == v1.PodResizePending:
+			text = "resize " + strings.ToLower(c.Reason) + ": " + c.Message
+		case c.Status != v1.ConditionTrue:
 			text = c.Message
 		}
 	}

@@ -45,6 +45,7 @@ var chapters = []chapter{
 		{"admission", "checks in sequence, the first refusal decides", walkAdmission},
 		{"rejection", "a refusal is final: phase Failed", walkRejection},
 		{"retry", "a refusal for now: the pod waits for room", walkRetry},
+		{"resize", "a running pod asks for other resources", walkResize},
 		{"what-if", "a question to a fork of the ledger changes nothing", walkWhatIf},
 		{"extended-resources", "devices that the node does not list", walkExtendedResources},
 		{"node", "which node a pod is judged against, and what if there is none", walkNode},
