@@ -58,14 +58,16 @@ func (r *record) allocated() *v1.Pod {
 	return r.pod
 }
 
-// counted is the pod as the ledger counts it: while its containers may still have
-// what they had before, that counts too.
+// counted is the pod as the ledger counts it: while its containers still have what
+// they had before, that counts too.
 func (r *record) counted() *v1.Pod {
 	return r.withStatus(r.allocated())
 }
 
+// withStatus is the pod with the status that was said last: the one of its source
+// may be older.
 func (r *record) withStatus(pod *v1.Pod) *v1.Pod {
-	if r.size.inProgress == nil || r.status == nil {
+	if r.status == nil {
 		return pod
 	}
 	own := *pod
@@ -107,6 +109,10 @@ func (r *record) recallSize() {
 	}
 	if c := condition(said, v1.PodResizeInProgress); c != nil {
 		r.size.inProgress = c.DeepCopy()
+	} else if r.size.allocation != nil && !resize.Settled(r.allocated(), said) {
+		// The agent before granted it, and ended before it said so.
+		c := resize.InProgressCondition(r.pod.Generation, nil, nil, time.Now())
+		r.size.inProgress = &c
 	}
 }
 

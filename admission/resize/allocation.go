@@ -83,6 +83,34 @@ func Differ(a, b *v1.Pod) bool {
 		anyPair(a, b, func(x, y *v1.Container) bool { return !same(x.Resources, y.Resources) })
 }
 
+// Settled tells whether a status says of each container of the pod that its
+// requests for cpu and memory are those of the spec, granted and given; what it does
+// not say of is settled.
+func Settled(pod *v1.Pod, status *v1.PodStatus) bool {
+	said := [2][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses}
+	for kind, list := range containersOf(pod) {
+		for i := range list {
+			at := slices.IndexFunc(said[kind], func(s v1.ContainerStatus) bool { return s.Name == list[i].Name })
+			if at >= 0 && !settled(list[i].Resources.Requests, &said[kind][at]) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func settled(requests v1.ResourceList, said *v1.ContainerStatus) bool {
+	if said.Resources == nil {
+		return true
+	}
+	for _, name := range [...]v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory} {
+		if !sameAmount(requests, said.Resources.Requests, name) || !sameAmount(requests, said.AllocatedResources, name) {
+			return false
+		}
+	}
+	return true
+}
+
 // Grows tells whether the pod as a whole asks for more cpu or memory than it has.
 func Grows(allocated, desired *v1.Pod) bool {
 	has, wants := admission.PodRequests(allocated), admission.PodRequests(desired)

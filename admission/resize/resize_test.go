@@ -218,6 +218,22 @@ func TestAllocation(t *testing.T) {
 	require.False(t, differs)
 }
 
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	pod := admissiontest.NewPod("p", "cpu=1", "memory=1Gi").Pod
+	one, two := admissiontest.Resources("cpu=1000m", "memory=1Gi"), admissiontest.Resources("cpu=2", "memory=1Gi")
+	for _, tt := range []struct {
+		allocated, has v1.ResourceList
+		settled        bool
+	}{{one, one, true}, {two, one, false}, {one, two, false}, {one, nil, false}} {
+		status := v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{
+			Name: "main", AllocatedResources: tt.allocated, Resources: &v1.ResourceRequirements{Requests: tt.has},
+		}}}
+		require.Equal(t, tt.settled, resize.Settled(pod, &status), "%v", tt)
+	}
+	require.True(t, resize.Settled(pod, &v1.PodStatus{ContainerStatuses: []v1.ContainerStatus{{Name: "main"}, {Name: "other"}}}))
+}
+
 // With a fixed total for the pod, a container that gets more of it is no growth.
 func TestGrowthIsThatOfThePod(t *testing.T) {
 	t.Parallel()

@@ -130,6 +130,7 @@ func (w *world) checkRuns(v *syncloop.PodView, st *runtime.PodStatus) {
 	for i := range v.Pod.Spec.Containers {
 		w.checkRegular(v, st, &v.Pod.Spec.Containers[i])
 	}
+	w.checkSize(v, st)
 }
 
 // justChanged tells whether the agent may not know of it yet.

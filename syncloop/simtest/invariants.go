@@ -166,7 +166,8 @@ func (w *world) follow(p *podState, st *runtime.PodStatus, c *runtime.ContainerS
 
 // checkBackoff sees that a container that is started anew has waited.
 func (w *world) checkBackoff(p *podState, c *runtime.ContainerStatus, old, next *instance) {
-	if old.disturbed || p.vanished || p.lives > 0 || old.image != c.Image || restartsAll(p.pod) || old.finished.IsZero() {
+	if old.disturbed || p.vanished || p.lives > 0 || old.image != c.Image || restartsAll(p.pod) || old.finished.IsZero() ||
+		len(p.asked) > 1 { // other resources are another container to it
 		return
 	}
 	wait := old.wait
@@ -238,7 +239,7 @@ func (w *world) checkLedger() {
 	for _, p := range w.order {
 		if w.ledger.Has(p.UID) {
 			pods++
-			cpu += p.cpu
+			cpu += w.counted(p)
 		}
 	}
 	for _, v := range w.agent.loop.Pods() {

@@ -61,7 +61,7 @@ type planner struct {
 	pods  int
 }
 
-func newPlan(seed uint64, events int) *plan {
+func newPlan(seed uint64, cfg Config) *plan {
 	d := newDraw(seed, 1)
 	p := &planner{draw: d, plan: &plan{seed: seed}, names: map[string][]string{}}
 	p.pace = one(d, paces[0], paces[0], paces[1], paces[2])
@@ -77,7 +77,7 @@ func newPlan(seed uint64, events int) *plan {
 	for range 2 + d.IntN(5) {
 		p.addPod()
 	}
-	for range events {
+	for range cfg.Events {
 		p.pass()
 		if d.chance(35) {
 			p.changePods()
@@ -86,6 +86,12 @@ func newPlan(seed uint64, events int) *plan {
 		}
 	}
 	p.addShutdown()
+	if cfg.Resizes {
+		p.addResizes()
+	}
+	if cfg.Pressure {
+		p.addPressure()
+	}
 	return p.plan
 }
 

@@ -13,11 +13,7 @@ func TestSameSeedSameRun(t *testing.T) {
 		cfg.Pressure = seed > 15
 		var traces [2]trace
 		for i := range traces {
-			p := newPlan(seed, cfg.Events)
-			if cfg.Pressure {
-				p.addPressure()
-			}
-			liveThrough(t, cfg, p, &traces[i])
+			liveThrough(t, cfg, newPlan(seed, cfg), &traces[i])
 		}
 		require.NotEmpty(t, traces[0].lines)
 		require.Equal(t, traces[0].lines, traces[1].lines)
@@ -28,7 +24,7 @@ func TestSameSeedSameRun(t *testing.T) {
 func TestAnyPartOfAPlanIsAPlan(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	for seed := uint64(1); seed <= 10; seed++ {
-		whole := newPlan(seed, cfg.Events)
+		whole := newPlan(seed, cfg)
 		for part := range uint64(3) {
 			p := *whole
 			p.events = nil

@@ -41,6 +41,9 @@ type Config struct {
 	// it.
 	Change func(*syncloop.Config)
 
+	// Resizes has running pods ask for other resources, too. It is no part of
+	// a plan by default, so that each seed means what it meant before.
+	Resizes bool
 	// Events is how many events a plan has, beside its first pods; default 30.
 	Events int
 }
@@ -93,10 +96,7 @@ func Run(t *testing.T, cfg Config, from, seeds uint64) Stats {
 func Check(t *testing.T, cfg Config, seed uint64) (*Failure, Stats) {
 	t.Helper()
 	cfg = cfg.withDefaults()
-	p := newPlan(seed, cfg.Events)
-	if cfg.Pressure {
-		p.addPressure()
-	}
+	p := newPlan(seed, cfg)
 	broken, stats := liveThrough(t, cfg, p, nil)
 	if broken == nil {
 		return nil, stats

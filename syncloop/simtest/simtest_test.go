@@ -82,3 +82,25 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 		})
 	}
 }
+
+// What seeds found about pods that ask for other resources.
+func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
+	for name, seed := range map[string]uint64{
+		"room is free although the source's status is older":          6,
+		"a grant that was remembered and not said goes on afterwards": 296,
+	} {
+		t.Run(name, func(t *testing.T) {
+			failure, _ := simtest.Check(t, simtest.Config{Resizes: true}, seed)
+			require.Nil(t, failure)
+		})
+	}
+}
+
+// Running pods ask for other resources amid all that.
+func TestSeedsWithResizes(t *testing.T) {
+	n := uint64(100)
+	if testing.Short() || raceEnabled {
+		n = 20
+	}
+	simtest.Run(t, simtest.Config{Resizes: true}, *from, max(n, *seeds))
+}

@@ -22,6 +22,8 @@ type podState struct {
 	source string
 	static bool
 	cpu    int64 // that it requests, in millicores
+	// asked is all that it ever requested of it.
+	asked []int64
 
 	// wanted: the agent was told last that the pod is to run. deleting: that it
 	// was marked for deletion. ending: that it is to end, at some time since
@@ -71,6 +73,9 @@ func (w *world) know(pod *v1.Pod, source string) *podState {
 		w.order = append(w.order, p)
 	}
 	p.pod, p.static, p.cpu = pod, source != podmanager.SourceAPI, milliCPU(pod)
+	if n := len(p.asked); n == 0 || p.asked[n-1] != p.cpu {
+		p.asked = append(p.asked, p.cpu)
+	}
 	return p
 }
 
