@@ -109,8 +109,9 @@ func (r *record) recallSize() {
 	}
 	if c := condition(said, v1.PodResizeInProgress); c != nil {
 		r.size.inProgress = c.DeepCopy()
-	} else if r.size.allocation != nil && !resize.Settled(r.allocated(), said) {
-		// The agent before granted it, and ended before it said so.
+	} else if !resize.Settled(r.allocated(), said) {
+		// The agent before granted it and ended before it said so, or nobody
+		// remembers what it was granted.
 		c := resize.InProgressCondition(r.pod.Generation, nil, nil, time.Now())
 		r.size.inProgress = &c
 	}

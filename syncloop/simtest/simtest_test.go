@@ -86,6 +86,7 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 // What seeds found about pods that ask for other resources.
 func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 	for name, seed := range map[string]uint64{
+		"a pod that nobody remembers is counted by its own status":    20,
 		"room is free although the source's status is older":          6,
 		"a grant that was remembered and not said goes on afterwards": 296,
 	} {
