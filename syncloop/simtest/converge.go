@@ -98,7 +98,9 @@ func (w *world) checkWaiting(v *syncloop.PodView) {
 			return
 		}
 	}
-	if len(admission.Shortages(v.Pod, w.node.Status.Allocatable, w.ledger)) == 0 {
+	others := w.ledger.Fork()
+	others.Remove(v.UID)
+	if len(admission.Shortages(v.Pod, w.node.Status.Allocatable, others)) == 0 {
 		w.fail(Converges, "pod %s waits, and could be let in: %s", v.UID, v.Waiting)
 	}
 }

@@ -242,10 +242,13 @@ func (w *world) checkLedger() {
 			cpu += w.counted(p)
 		}
 	}
+	waiting := int64(0) // for others to give way
 	for _, v := range w.agent.loop.Pods() {
 		has := w.ledger.Has(v.UID)
 		begun := v.Stage == lifecycle.Sync || v.Stage == lifecycle.Terminating
 		switch p := w.pods[v.UID]; {
+		case has && parked(v):
+			waiting += p.cpu
 		case begun && !has && v.Pod != nil && (v.Admitted || p.running):
 			w.fail(LedgerIsTrue, "pod %s takes something, and is not in the ledger", v.UID)
 		case has && !begun:
@@ -256,9 +259,10 @@ func (w *world) checkLedger() {
 	if pods != w.ledger.Pods() || cpu != used {
 		w.fail(LedgerIsTrue, "the ledger has %d pods with %dm cpu, and it should be %d with %dm", w.ledger.Pods(), used, pods, cpu)
 	}
-	if most := w.node.Status.Allocatable.Cpu().MilliValue(); admitted && used > most {
-		w.fail(LedgerIsTrue, "a pod was let in, and %dm cpu of %dm are taken", used, most)
+	if most := w.node.Status.Allocatable.Cpu().MilliValue(); admitted && used-waiting > most {
+		w.fail(LedgerIsTrue, "a pod was let in, and %dm cpu of %dm are taken", used-waiting, most)
 	}
+	w.checkPool()
 }
 
 func milliCPU(pod *v1.Pod) int64 { return admission.PodRequests(pod).MilliCPU }

@@ -14,6 +14,8 @@ type Stats struct {
 	Steps, Events, Faults int
 	// Evicted is how many pods eviction managers evicted.
 	Evicted int
+	// Preempted is how many pods gave way to critical ones.
+	Preempted int
 	// Simulated is the time that the node lived.
 	Simulated time.Duration
 }
@@ -23,6 +25,7 @@ func (s *Stats) add(o Stats) {
 	s.Events += o.Events
 	s.Faults += o.Faults
 	s.Evicted += o.Evicted
+	s.Preempted += o.Preempted
 	s.Simulated += o.Simulated
 }
 

@@ -37,6 +37,9 @@ type Config struct {
 	// Pressure has memory run short now and then. Each agent has an
 	// eviction.Manager then, which evicts and keeps pods out.
 	Pressure bool
+	// Preempt has critical pods take the place of others, and all pods reserve
+	// something.
+	Preempt bool
 	// Change has the last word on the configuration of each agent; nil leaves
 	// it.
 	Change func(*syncloop.Config)

@@ -48,6 +48,17 @@ func TestPressureComesAndGoes(t *testing.T) {
 	require.Positive(t, total.Evicted)
 }
 
+// Critical pods take the place of others, and every pod reserves something.
+func TestCriticalPodsPreempt(t *testing.T) {
+	n := uint64(200)
+	if raceEnabled {
+		n = 15
+	}
+	total := simtest.Run(t, simtest.Config{Preempt: true}, *from, n)
+	t.Logf("%d pods were preempted", total.Preempted)
+	require.Positive(t, total.Preempted)
+}
+
 // Seeds that found something, by what they found. Package syncloop has a test of
 // its own for each, in found_test.go; the seeds lead there as long as plans are
 // drawn as they were.

@@ -41,6 +41,7 @@ type world struct {
 
 	node   *v1.Node
 	ledger *admission.Ledger
+	pool   *pool
 
 	// watches: the agent has hints. notify takes them while it watches.
 	watches bool
@@ -148,6 +149,9 @@ func (w *world) start() {
 	}
 	if w.cfg.Pressure {
 		cfg.Admission.Checks = append([]admission.Check{underPressure(a)}, cfg.Admission.Checks...)
+	}
+	if w.cfg.Preempt {
+		w.preempt(&cfg)
 	}
 	cfg.Hooks.PodAdmitted = w.hookAdmitted
 	if w.cfg.Change != nil {
