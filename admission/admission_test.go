@@ -310,7 +310,7 @@ func FuzzLedger(f *testing.F) {
 		for range steps {
 			model := models[len(models)-1]
 			uid := types.UID(fmt.Sprint(rnd.IntN(12)))
-			switch rnd.IntN(7) {
+			switch rnd.IntN(9) {
 			case 0, 1, 2:
 				pod := randomPod(rnd, uid)
 				_, in := model[uid]
@@ -329,6 +329,13 @@ func FuzzLedger(f *testing.F) {
 				_, in := model[uid]
 				require.Equal(t, in, ledger.Remove(uid))
 				delete(model, uid)
+			case 7, 8:
+				_, in := model[uid]
+				key := admission.Key(uid)
+				require.Equal(t, in, ledger.SetLeaving(key, true))
+				// None is left on its way out: then all of them may be victims.
+				require.Equal(t, in, ledger.SetStuck(key))
+				require.Equal(t, in, ledger.SetLeaving(key, false))
 			case 4:
 				copied := map[types.UID]*v1.Pod{}
 				for k, v := range model {
@@ -358,6 +365,10 @@ func recount(t *testing.T, ledger *admission.Ledger, model map[types.UID]*v1.Pod
 	}
 	require.Equal(t, fresh.Pods(), ledger.Pods())
 	require.Equal(t, fresh.Used(), ledger.Used())
+	var none *admission.NoVictimsError
+	_, err := ledger.Plan(withPriority(newPod("critical", nil), admission.CriticalPriority), []admission.Need{{Resource: "pods", Quantity: 1000}})
+	require.ErrorAs(t, err, &none)
+	require.EqualValues(t, 1000-len(model), none.Missing[0].Quantity, "each may be a victim once")
 	for port := int32(1); port < 5; port++ {
 		for _, ip := range []string{"", "10.0.0.1"} {
 			p := v1.ContainerPort{HostPort: port, HostIP: ip}

@@ -134,6 +134,30 @@ func TestAdmissionThatCannotJudgeIsAskedAgain(t *testing.T) {
 	})
 }
 
+// A static pod that could not be judged when it came is judged again: it has no
+// controller that would make another one.
+func TestStaticPodIsTriedAgainOnceTheNodeCanBeRead_138391(t *testing.T) {
+	var node atomic.Pointer[v1.Node]
+	inBubble(t, func(t *testing.T, w *world) {
+		w.sendFrom("file", podmanager.OpAdd, pod("web", static))
+		require.Equal(t, v1.PodPending, w.phase("uid-web"))
+		require.Equal(t, "InvalidNodeInfo", condition(w.sink.Status("uid-web"), syncloop.ConditionAdmitted).Reason)
+		node.Store(&v1.Node{Status: v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourcePods: resource.MustParse("1")}}})
+		sleep(16 * time.Second)
+		require.Equal(t, v1.PodRunning, w.phase("uid-web"))
+	}, func(c *syncloop.Config) {
+		c.Admission = &admission.Chain{
+			Ledger: admission.NewLedger(), Checks: admission.KubeletChecks(admission.Kubelet{}),
+			Nodes: admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) {
+				if n := node.Load(); n != nil {
+					return n, nil
+				}
+				return nil, errors.New("the API server does not answer")
+			}),
+		}
+	})
+}
+
 func TestTerminalPodSkipsAdmission(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		p := pod("done", cpu("9"), func(p *v1.Pod) { p.Status.Phase = v1.PodSucceeded })
