@@ -32,7 +32,7 @@ const (
 //
 // Whatever a container did to the folder, nothing outside of it is touched.
 func fill(dir string, p payload, group int) error {
-	root, err := os.OpenRoot(dir)
+	root, err := openVolume(dir)
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func tidy(root *os.Root, version string, p payload) error {
 // the holder, a mount of a container, held on to before goes. A part that the
 // volume does not have is an empty folder.
 func pin(dir, sub, holder string) (string, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := openVolume(dir)
 	if err != nil {
 		return "", err
 	}

@@ -191,3 +191,32 @@ func TestSubPathIsFixedWhenTheContainerStarts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "11", string(got), "the next instance starts with what is there now")
 }
+
+// The folder of a pod's secrets belongs to the pod's user, where containers see
+// the host's files: a container that puts a link in the place of its volume makes
+// the agent touch nothing of the host.
+func TestVolumeThatBecameALinkIsMadeAnew(t *testing.T) {
+	outer := t.TempDir()
+	dir, outside := filepath.Join(outer, "secrets", "v"), filepath.Join(outer, "outside")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	require.NoError(t, os.Mkdir(outside, 0o700))
+	require.NoError(t, os.Symlink("usr/bin", filepath.Join(outside, "bin")))
+	want := map[string]string{"a": "1"}
+	require.NoError(t, fill(dir, files(want), -1))
+
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.Symlink(outside, dir))
+	require.Error(t, fill(dir, files(want), -1), "a link that comes between the two steps")
+	_, err := pinLocal(dir, "a", "main-0")
+	require.Error(t, err)
+	require.NoError(t, makeOpen(dir))
+	require.NoError(t, fill(dir, files(want), -1))
+	require.Equal(t, want, visible(t, dir))
+
+	info, err := os.Stat(outside)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	entries, err := os.ReadDir(outside)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "neither filled nor tidied")
+}

@@ -85,12 +85,36 @@ func userOf(pod *v1.Pod) (user int, one bool) {
 	return user, true
 }
 
-// makeOpen makes a folder that all may read who may pass what is above it.
+// makeOpen makes a folder that all may read who may pass what is above it. What
+// is above may be the pod's user's, who can put a link in the folder's place: the
+// link goes, and what it leads to is left alone.
 func makeOpen(dir string) error {
-	if err := os.Mkdir(dir, 0o755); err != nil && !os.IsExist(err) {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
 		return err
 	}
-	return os.Chmod(dir, 0o755)
+	defer parent.Close()
+	name := filepath.Base(dir)
+	if info, err := parent.Lstat(name); err == nil && !info.IsDir() {
+		if err := parent.Remove(name); err != nil {
+			return err
+		}
+	}
+	if err := parent.Mkdir(name, 0o755); err != nil && !os.IsExist(err) {
+		return err
+	}
+	return parent.Chmod(name, 0o755)
+}
+
+// openVolume opens the folder of a volume, and never what lies outside of the
+// folder above it.
+func openVolume(dir string) (*os.Root, error) {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	return parent.OpenRoot(filepath.Base(dir))
 }
 
 // pinLocal is pin for a subPath, which must not lead out of the volume.
