@@ -2,8 +2,14 @@ package podruntime
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 )
+
+// maxSecrets bounds, in bytes, the memory for the secrets of one pod; it must hold
+// two versions of the largest volume. By default it would be half of the machine's,
+// for the pod's user to fill, too.
+const maxSecrets = 4 * maxPayload
 
 // mountMemory makes the folder a file system in memory, out of the reach of
 // swap where the kernel can, unless it lies on one already.
@@ -17,9 +23,10 @@ func mountMemory(dir string) error {
 		return nil
 	}
 	const flags = syscall.MS_NOSUID | syscall.MS_NODEV
-	err := syscall.Mount("tmpfs", dir, "tmpfs", flags, "mode=0700,noswap")
+	options := fmt.Sprintf("mode=0700,size=%d", maxSecrets)
+	err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options+",noswap")
 	if errors.Is(err, syscall.EINVAL) {
-		err = syscall.Mount("tmpfs", dir, "tmpfs", flags, "mode=0700")
+		err = syscall.Mount("tmpfs", dir, "tmpfs", flags, options)
 	}
 	return err
 }

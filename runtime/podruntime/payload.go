@@ -63,7 +63,25 @@ func (f podFacts) payloadOf(src *v1.VolumeSource) (payload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, nil
+	return p, p.bounded()
+}
+
+// maxPayload bounds, in bytes, what a volume that is filled holds. Objects are
+// bounded, but a manifest can name one key under any number of paths, and what is
+// in memory is nobody's to evict.
+const maxPayload = 64 << 20
+
+var errPayload = fmt.Errorf("it would hold more than %d MiB", maxPayload>>20)
+
+// bounded refuses what no volume is made to hold.
+func (p payload) bounded() error {
+	size := 0
+	for _, file := range p {
+		if size += len(file.data); size > maxPayload {
+			return errPayload
+		}
+	}
+	return nil
 }
 
 // addProjection adds one source of a projected volume; of two files of one path

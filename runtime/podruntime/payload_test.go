@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -184,4 +185,21 @@ func FuzzPayloadPath(f *testing.F) {
 			require.Equal(t, p[path].data, got)
 		}
 	})
+}
+
+// A manifest can name one key under any number of paths.
+func TestPayloadIsBounded(t *testing.T) {
+	s := newShelf()
+	s.secret.Data["big"] = make([]byte, 1<<20)
+	source := func(paths int) *v1.VolumeSource {
+		src := &v1.SecretVolumeSource{SecretName: "key"}
+		for i := range paths {
+			src.Items = append(src.Items, v1.KeyToPath{Key: "big", Path: strconv.Itoa(i)})
+		}
+		return &v1.VolumeSource{Secret: src}
+	}
+	_, err := s.facts(t, &v1.Pod{}).payloadOf(source(64))
+	require.NoError(t, err)
+	_, err = s.facts(t, &v1.Pod{}).payloadOf(source(65))
+	require.EqualError(t, err, "it would hold more than 64 MiB")
 }
