@@ -53,7 +53,10 @@ func (b border) SyncPod(ctx context.Context, req runtime.SyncRequest) (res runti
 }
 
 func (b border) KillPod(ctx context.Context, req runtime.KillRequest) error {
-	return b.agent.call(ctx, "KillPod", req.Ref.UID, func() error { return b.runtime.KillPod(ctx, req) })
+	return b.agent.call(ctx, "KillPod", req.Ref.UID, func() error {
+		b.stopBegins(req.Ref.UID)
+		return b.runtime.KillPod(ctx, req)
+	})
 }
 
 func (b border) ListPods(ctx context.Context) (pods []runtime.ListedPod, err error) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -187,13 +188,28 @@ func (w *world) checkBackoff(p *podState, c *runtime.ContainerStatus, old, next 
 func (w *world) checkStop(p *podState, st *runtime.PodStatus, name string, i *instance) {
 	switch {
 	case !p.wanted, p.deleting, p.ending, p.evicted, i.disturbed, p.probed[i.id]:
-	case w.deadlinePassed(p), restartsAll(p.pod), w.saysTerminal(p), p.source == "":
+	case i.toStop, w.mayEnd(p), restartsAll(p.pod), p.source == "":
 	case !regular(p.pod, name) && !regularRuns(p.pod, st):
 	case regular(p.pod, name) && p.image(name) != i.image:
 	default:
 		w.fail(RestartTouchesNothing, "container %s of pod %s was stopped without a reason", name, p.UID)
 	}
 }
+
+// stopBegins takes note of an agent's reason to end a pod. The stop goes on when
+// that agent dies, and the next one may never have heard of the reason.
+func (w *world) stopBegins(uid types.UID) {
+	p := w.pods[uid]
+	if p == nil || !w.mayEnd(p) {
+		return
+	}
+	for _, i := range p.instances {
+		i.toStop = i.toStop || i.running
+	}
+}
+
+// mayEnd tells whether the pod's own time is over, as far as the agent knows.
+func (w *world) mayEnd(p *podState) bool { return w.deadlinePassed(p) || w.saysTerminal(p) }
 
 // saysTerminal tells whether the agent, or the API, has it that the pod ended.
 func (w *world) saysTerminal(p *podState) bool {

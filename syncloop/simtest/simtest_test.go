@@ -67,6 +67,7 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 		"a finished pod that is deleted is answered":             69,
 		"a pod without sandbox keeps its room over a restart":    2000,
 		"a record that is behind undoes no end":                  304,
+		"a stop for a deadline goes on after its agent":          105410,
 		"a sentence is not followed by an older word":            1880,
 		"a verdict on a deadline is a reason to stop":            180,
 		"a deletion while remains are removed":                   71155,

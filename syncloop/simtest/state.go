@@ -60,8 +60,9 @@ type instance struct {
 	started, finished time.Time
 	// wait is how long its successor has to wait after its end.
 	wait time.Duration
-	// disturbed: the world laid hands on it.
-	disturbed bool
+	// disturbed: the world laid hands on it. toStop: an agent had a reason when
+	// it began to stop it.
+	disturbed, toStop bool
 }
 
 // know makes a pod known, or a new version of it.
