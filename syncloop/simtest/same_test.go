@@ -10,7 +10,7 @@ import (
 func TestSameSeedSameRun(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	for seed := uint64(1); seed <= 20; seed++ {
-		cfg.Pressure = seed > 15
+		cfg.Pressure, cfg.Preempt, cfg.Resizes = seed > 15, seed%3 == 1, seed%3 == 2
 		var traces [2]trace
 		for i := range traces {
 			liveThrough(t, cfg, newPlan(seed, cfg), &traces[i])

@@ -2,6 +2,8 @@ package simtest_test
 
 import (
 	"flag"
+	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -12,9 +14,28 @@ import (
 
 var (
 	from  = flag.Uint64("from", 1, "the first seed of TestSeeds")
-	seeds = flag.Uint64("seeds", 0, "how many seeds TestSeeds takes; 0 takes 1000, and 50 with the race detector")
+	seeds = flag.Uint64("seeds", 0, "how many seeds a test takes; 0 takes a few, and fewer with the race detector")
 	full  = flag.Bool("full", false, "TestSeeds prints whole traces of failures")
 )
+
+// A simulated node makes much garbage and keeps little: to collect less often
+// saves a third of the time.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
+
+// many is how many seeds a test takes that is to take n, or fewer of them with the
+// race detector.
+func many(n, race uint64) uint64 {
+	switch {
+	case *seeds > 0:
+		return *seeds
+	case raceEnabled:
+		return race
+	}
+	return n
+}
 
 // The node, its faults and the promises: see the package comment. For more:
 //
@@ -27,34 +48,19 @@ func TestSeeds(t *testing.T) {
 		}
 		return
 	}
-	n := *seeds
-	if n == 0 {
-		n = 1000
-		if raceEnabled {
-			n = 50
-		}
-	}
-	total := simtest.Run(t, simtest.Config{}, *from, n)
+	total := simtest.Run(t, simtest.Config{}, *from, many(1000, 50))
 	require.Positive(t, total.Simulated)
 }
 
 // The same with an eviction manager, and memory that is short at times.
 func TestPressureComesAndGoes(t *testing.T) {
-	n := uint64(150)
-	if raceEnabled {
-		n = 15
-	}
-	total := simtest.Run(t, simtest.Config{Pressure: true}, *from, n)
+	total := simtest.Run(t, simtest.Config{Pressure: true}, *from, many(60, 15))
 	require.Positive(t, total.Evicted)
 }
 
 // Critical pods take the place of others, and every pod reserves something.
 func TestCriticalPodsPreempt(t *testing.T) {
-	n := uint64(200)
-	if raceEnabled {
-		n = 15
-	}
-	total := simtest.Run(t, simtest.Config{Preempt: true}, *from, n)
+	total := simtest.Run(t, simtest.Config{Preempt: true}, *from, many(60, 15))
 	t.Logf("%d pods were preempted", total.Preempted)
 	require.Positive(t, total.Preempted)
 }
@@ -111,9 +117,6 @@ func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 
 // Running pods ask for other resources amid all that.
 func TestSeedsWithResizes(t *testing.T) {
-	n := uint64(100)
-	if testing.Short() || raceEnabled {
-		n = 20
-	}
-	simtest.Run(t, simtest.Config{Resizes: true}, *from, max(n, *seeds))
+	total := simtest.Run(t, simtest.Config{Resizes: true}, *from, many(40, 15))
+	require.Positive(t, total.Simulated)
 }
