@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -147,8 +148,8 @@ func (c *Chain) release(e *entry) {
 // Allocator hands out what a node has in pieces: devices, CPUs, memory banks.
 type Allocator interface {
 	// Allocate sets aside what the pod needs; for a pod that has it already it
-	// does nothing. An error with a method Type() string is a refusal with that
-	// Reason; any other one is tried again.
+	// does nothing. An error with a method Type() string, or one that wraps
+	// such an error, is a refusal with that Reason; any other one is tried again.
 	Allocate(ctx context.Context, pod *v1.Pod) error
 	// Free gives back all that the pod has.
 	Free(pod *v1.Pod)
@@ -171,7 +172,8 @@ func (a Allocation) Reserve(ctx context.Context, req Request) (Verdict, error) {
 	if err == nil {
 		return Admitted(), nil
 	}
-	if typed, ok := err.(interface{ Type() string }); ok {
+	var typed interface{ Type() string }
+	if errors.As(err, &typed) {
 		return Rejected(typed.Type(), err.Error()), nil
 	}
 	return RetryLater(ReasonUnexpectedAdmissionError,

@@ -40,7 +40,7 @@ type Chain struct {
 	// that this program runs on.
 	OS string
 	// Preempt lets a critical pod that lacks nothing but room take the place of
-	// others: see [Decision.Plan].
+	// others: see [Decision.Plan]. Static pods are critical, and give no room.
 	Preempt bool
 	// Critical tells which pods are critical; nil is [IsCritical].
 	Critical func(*v1.Pod) bool

@@ -183,6 +183,9 @@ func TestReservations(t *testing.T) {
 	require.Equal(t, 1, first.free, "rolled back")
 	require.False(t, chain.Ledger.Has("b"))
 
+	second.err = fmt.Errorf("asking the bank: %w", alignment{})
+	v = admit(newPod("c", nil))
+	require.Equal(t, admission.Rejected("TopologyAffinityError", second.err.Error()), v)
 	second.err = errors.New("plugin away")
 	v = admit(newPod("c", nil))
 	require.Equal(t, admission.RetryLater("UnexpectedAdmissionError", "Allocate failed due to plugin away, which is unexpected", 0), v)

@@ -47,11 +47,14 @@ type Config struct {
 	// Stats measures the node and its pods. Required.
 	Stats StatsProvider
 	// Pods gives the active pods: admitted, not finished, not evicted.
-	// Required. The slice is not kept, the pods are.
+	// Required. The slice is not kept, the pods are. With a sync loop these are
+	// its Pods in the stages Sync and Terminating.
 	Pods func() []*v1.Pod
 	// Kill evicts a pod: it makes it Failed with the victim's message and
 	// condition, and returns once nothing of it runs, or could not be stopped.
-	// Required. Pods over their limits are killed side by side.
+	// Required. Pods over their limits are killed side by side. With a sync loop
+	// this is its Kill: Override becomes the Grace, Message and Condition the
+	// Verdict, and a pod that it does not know is no failure.
 	Kill func(ctx context.Context, victim Victim) error
 	// CleanedUp tells whether all that an evicted pod had is given back. The
 	// next round waits for it. Nil: Kill waits long enough.

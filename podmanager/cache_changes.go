@@ -8,7 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Changed has a value when there is something to take.
+// Changed has a value when there is something to take, and perhaps one too many.
+// The channel is always the same one, is never closed, and serves one reader: a
+// podruntime that has the Cache as its Objects is that reader.
 func (c *Cache) Changed() <-chan struct{} { return c.changed }
 
 // Take returns the registered pods of which an object changed, came or went

@@ -10,7 +10,8 @@ import (
 // Reference is an object that a pod names.
 type Reference struct {
 	ObjectRef
-	// Optional is set when every place that names the object can do without.
+	// Optional is set when every place that names the object can do without, as
+	// pulling images can.
 	Optional bool
 }
 

@@ -140,7 +140,9 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 }
 
-// Changed has a value when there is something to take.
+// Changed has a value when there is something to take, and perhaps one too many.
+// The channel is always the same one, is never closed, and serves one reader: a
+// sync loop that has the Manager as its Probes is that reader.
 func (m *Manager) Changed() <-chan struct{} { return m.changed }
 
 // Take returns the verdicts that changed since it was called last, the newest one

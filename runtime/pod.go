@@ -44,7 +44,9 @@ const (
 type PodStatus struct {
 	PodRef
 
-	// IPs of the newest sandbox, primary first; empty unless it is ready.
+	// IPs of the newest sandbox, primary first; empty unless it is ready. Whoever
+	// makes a status fills it in beside Sandboxes: the pod's status and its probes
+	// go by this one alone, and a network probe waits while it is empty.
 	IPs []string
 
 	// Sandboxes, newest first (attempt, then creation time, then ID).

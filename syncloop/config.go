@@ -64,7 +64,9 @@ type Config struct {
 	// Nodes gives the node that owns mirror pods; nil is that of Admission.
 	Nodes admission.NodeGetter
 
-	// Admission judges pods and holds the ledger; nil admits all.
+	// Admission judges pods and holds the ledger; nil admits all. From Run on the
+	// loop is the ledger's one writer, and a host does not touch it. A plan of
+	// preemption is carried out by the loop.
 	Admission *admission.Chain
 	// Resize says what the node can do for pods whose resources change while
 	// they run; the zero value can do all that the Runtime can, which is nothing

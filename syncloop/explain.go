@@ -130,7 +130,7 @@ func explainStatus(v *PodView) []string {
 		case c.Type == v1.PodResizeInProgress:
 			lines = append(lines, strings.TrimSpace("Its containers are being given other resources. "+c.Message))
 		case c.Status != v1.ConditionTrue:
-			lines = append(lines, fmt.Sprintf("Condition %s is %s: %s %s", c.Type, c.Status, c.Reason, c.Message))
+			lines = append(lines, conditionLine(c))
 		}
 	}
 	return lines
@@ -197,4 +197,13 @@ func explainEnd(t *v1.ContainerStateTerminated) string {
 		end += ", " + t.Message
 	}
 	return end
+}
+
+// conditionLine is "Condition TYPE is STATUS: REASON MESSAGE", as far as it has them.
+func conditionLine(c v1.PodCondition) string {
+	why := strings.TrimSpace(c.Reason + " " + c.Message)
+	if why == "" {
+		return fmt.Sprintf("Condition %s is %s.", c.Type, c.Status)
+	}
+	return fmt.Sprintf("Condition %s is %s: %s", c.Type, c.Status, why)
 }

@@ -24,7 +24,9 @@ type Probes interface {
 	Set(ref runtime.PodRef, containers ...probe.Container)
 	// Remove forgets a pod.
 	Remove(uid types.UID)
-	// Changed has a value when there are verdicts to take.
+	// Changed has a value when there are verdicts to take, and perhaps one too
+	// many. The channel is always the same one, never closed, and the loop is its
+	// only reader: a host that wants verdicts too reads the statuses.
 	Changed() <-chan struct{}
 	// Take returns the verdicts that changed since the last call. What an
 	// instance begins with is no change: it counts as not ready, not started

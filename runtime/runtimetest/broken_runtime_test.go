@@ -119,6 +119,7 @@ func TestBrokenRuntimes(t *testing.T) {
 				return st, err
 			}})(rt)
 		}},
+		{"status-ips", "leaves the addresses to the sandboxes", status(func(st *runtime.PodStatus) { st.IPs = nil })},
 		{"list", "lists nothing that is dead", with(funcs{ListPods: func(ctx context.Context, rt runtime.Runtime) ([]runtime.ListedPod, error) {
 			pods, err := rt.ListPods(ctx)
 			return slices.DeleteFunc(pods, func(p runtime.ListedPod) bool { return !p.Running }), err

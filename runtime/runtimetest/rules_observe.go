@@ -3,6 +3,7 @@ package runtimetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -13,6 +14,7 @@ var observeRules = []rule[*runtimeCase]{
 	{"status-unknown", "The status of a pod that is not known has its UID alone, and no error.", statusUnknown},
 	{"status-observed-at", "ObservedAt is a time before the first read: what was done before it is visible.", statusObservedAt},
 	{"status-snapshot", "A status is a snapshot: who receives it owns it, and nobody writes to it afterwards.", statusSnapshot},
+	{"status-ips", "The IPs of a status are those of its newest sandbox while that is ready, and none otherwise.", statusIPs},
 	{"list", "ListPods lists each pod that the runtime keeps anything for, once, and agrees with PodStatus.", listAgrees},
 	{"list-revision", "The revision in the list stays while nothing changes, and changes whenever the pod's status does.", listRevision},
 }
@@ -79,6 +81,34 @@ func statusSnapshot(c *runtimeCase) error {
 	}
 	if err := sameStatus(kept, st); err != nil {
 		return fmt.Errorf("a status changed after it was handed over: %w", err)
+	}
+	return nil
+}
+
+func statusIPs(c *runtimeCase) error {
+	pod, st, err := c.server()
+	if err != nil {
+		return err
+	}
+	if err := ipsOfNewest(st); err != nil {
+		return err
+	}
+	if err := c.KillPod(c.ctx, killRequest(pod, shortGrace)); err != nil {
+		return err
+	}
+	if st, err = c.PodStatus(c.ctx, pod.UID); err != nil {
+		return err
+	}
+	return ipsOfNewest(st)
+}
+
+func ipsOfNewest(st *runtime.PodStatus) error {
+	var want []string
+	if len(st.Sandboxes) > 0 && st.Sandboxes[0].Ready {
+		want = st.Sandboxes[0].IPs
+	}
+	if !slices.Equal(want, st.IPs) {
+		return fmt.Errorf("the IPs are %q and those of the newest sandbox %q; the sandboxes are %+v", st.IPs, want, st.Sandboxes)
 	}
 	return nil
 }
