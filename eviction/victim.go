@@ -182,9 +182,13 @@ func known(fs *FsStats) bool { return fs != nil && fs.UsedBytes != nil }
 
 // event tells that nobody may go.
 func (s Stuck) event() runtime.Event {
-	message := fmt.Sprintf("The node is low on resource: %v, and there is no pod to evict", s.Resource)
-	if s.Pods > 0 {
-		message = fmt.Sprintf("The node is low on resource: %v, and none of its %d pods may be evicted", s.Resource, s.Pods)
+	return runtime.Event{Type: v1.EventTypeWarning, Reason: "NoPodToEvict", Message: s.String()}
+}
+
+// String is the sentence of the event.
+func (s Stuck) String() string {
+	if s.Pods == 0 {
+		return fmt.Sprintf("The node is low on resource: %v, and there is no pod to evict", s.Resource)
 	}
-	return runtime.Event{Type: v1.EventTypeWarning, Reason: "NoPodToEvict", Message: message}
+	return fmt.Sprintf("The node is low on resource: %v, and none of its %d pods may be evicted", s.Resource, s.Pods)
 }

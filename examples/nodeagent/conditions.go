@@ -53,7 +53,7 @@ func (e *evictor) health(now time.Time) syncloop.HealthCheck {
 		c.Detail = left(h.Observations)
 	}
 	if h.Stuck != nil {
-		c.OK, c.Detail = false, fmt.Sprintf("the node is low on resource: %v, and none of its %d pods may be evicted", h.Stuck.Resource, h.Stuck.Pods)
+		c.OK, c.Detail = false, h.Stuck.String()
 	}
 	if !h.RoundSince.IsZero() && now.Sub(h.RoundSince) > roundLimit {
 		c.OK, c.Detail = false, "a round has not ended since "+duration.HumanDuration(now.Sub(h.RoundSince))
