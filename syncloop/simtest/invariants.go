@@ -148,7 +148,7 @@ func (w *world) follow(p *podState, st *runtime.PodStatus, c *runtime.ContainerS
 		return
 	}
 	if old == nil || old.id != c.ID && c.StartedAt.After(old.started) || old.id == c.ID && !c.StartedAt.Equal(old.started) {
-		next := &instance{id: c.ID, image: c.Image, started: c.StartedAt, running: true}
+		next := &instance{id: c.ID, sandbox: c.SandboxID, image: c.Image, started: c.StartedAt, running: true}
 		w.trace.note("%s/%s runs", p.UID, c.Name)
 		if old != nil {
 			w.checkBackoff(p, c, old, next)
@@ -176,7 +176,9 @@ func (w *world) checkBackoff(p *podState, c *runtime.ContainerStatus, old, next 
 		wait = 0
 	}
 	next.wait = nextWait(wait)
-	if p.probed[old.id] {
+	// A new sandbox takes the instances of init containers with it: nobody saw them fail.
+	unseen := wait == 0 && old.sandbox != next.sandbox && !regular(p.pod, c.Name)
+	if p.probed[old.id] || unseen {
 		next.wait = wait // it counts only if it had failed before
 	}
 	if gap := c.StartedAt.Sub(old.finished); gap < wait && !p.probed[old.id] {

@@ -54,7 +54,7 @@ type podState struct {
 
 // instance is the newest instance of a container.
 type instance struct {
-	id                string
+	id, sandbox       string
 	image             string
 	running           bool
 	started, finished time.Time
