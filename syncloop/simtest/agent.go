@@ -33,8 +33,10 @@ type agent struct {
 
 	probing *probing
 	manager atomic.Pointer[eviction.Manager] // nil while memory is not watched
-	// evicting is the pod that its manager is evicting.
+	// evicting is the pod that its manager is evicting. short: memory was short
+	// when it was measured last.
 	evicting types.UID
+	short    bool
 
 	mu sync.Mutex
 	// ready tells for each channel of the loop whether something may be in it.

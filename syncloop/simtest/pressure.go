@@ -118,7 +118,8 @@ type measuring struct {
 func (m measuring) NodeStats(ctx context.Context) (stats *eviction.NodeStats, err error) {
 	err = m.a.call(ctx, "NodeStats", "", func() error {
 		available, used := uint64(6<<30), uint64(2<<30)
-		if time.Now().Before(m.w.shortUntil) {
+		m.a.short = time.Now().Before(m.w.shortUntil)
+		if m.a.short {
 			available, used = 512<<20, 7680<<20
 		}
 		stats = &eviction.NodeStats{Memory: &eviction.MemoryStats{
@@ -146,7 +147,7 @@ func (measuring) PodStats(_ context.Context, uid types.UID) (*eviction.PodStats,
 func (w *world) evictVictim(ctx context.Context, a *agent, v eviction.Victim) error {
 	uid := v.Pod.UID
 	err := a.call(ctx, "Evict", uid, func() error {
-		w.checkVictim(uid, a.evicting)
+		w.checkVictim(uid, a)
 		a.evicting = uid
 		return nil
 	})
@@ -166,7 +167,7 @@ func (w *world) evictVictim(ctx context.Context, a *agent, v eviction.Victim) er
 
 // checkVictim sees that a manager's victim may go: it is the only one of its
 // round, and the node can do without it.
-func (w *world) checkVictim(uid, another types.UID) {
+func (w *world) checkVictim(uid types.UID, a *agent) {
 	p := w.pods[uid]
 	switch {
 	case p == nil:
@@ -174,9 +175,9 @@ func (w *world) checkVictim(uid, another types.UID) {
 		return
 	case podmanager.IsStatic(p.pod) || p.static || critical(p.pod):
 		w.fail(EvictsOne, "static or critical pod %s is evicted", uid)
-	case another != "":
-		w.fail(EvictsOne, "pod %s is evicted while %s is", uid, another)
-	case !time.Now().Before(w.shortUntil):
+	case a.evicting != "":
+		w.fail(EvictsOne, "pod %s is evicted while %s is", uid, a.evicting)
+	case !a.short: // whatever it is by now
 		w.fail(EvictsOne, "pod %s is evicted, and nothing is short", uid)
 	}
 	p.evicted = true
