@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"path"
@@ -25,8 +26,8 @@ type Credential struct {
 // String leaves the user and the password out.
 func (c Credential) String() string { return "credential of " + c.Registry }
 
-// GoString is String, for %#v.
-func (c Credential) GoString() string { return c.String() }
+// Format prints String, whatever the verb.
+func (c Credential) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.String()) }
 
 // MarshalText is String, for JSON and logs.
 func (c Credential) MarshalText() ([]byte, error) { return []byte(c.String()), nil }

@@ -89,7 +89,7 @@ func TestCredentialDoesNotPrintItself(t *testing.T) {
 	c := runtime.Credential{Registry: "registry.example", Username: "robot", Password: "hush"}
 	asJSON, err := json.Marshal(c)
 	require.NoError(t, err)
-	for _, text := range []string{fmt.Sprintf("%v %+v %#v %s", c, c, &c, []runtime.Credential{c}), string(asJSON)} {
+	for _, text := range []string{fmt.Sprintf("%v %+v %#v %s %x", c, c, &c, []runtime.Credential{c}, c), string(asJSON)} {
 		require.NotContains(t, text, "hush")
 		require.NotContains(t, text, "robot")
 	}
