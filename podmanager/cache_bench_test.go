@@ -3,7 +3,6 @@ package podmanager_test
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/internal/steady"
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/podmanager/podmanagertest"
 )
@@ -57,12 +57,17 @@ func BenchmarkCacheRegister(b *testing.B) {
 			for i := range comes {
 				comes[i] = sharing(n+i, 50)
 			}
-			runtime.GC() // what making the pods left over is not the cache's
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
+			i := 0
+			comeAndGo := func() {
 				p := comes[i%variants]
 				c.Register(p)
 				c.Unregister(p.UID)
+				i++
+			}
+			steady.Reach(comeAndGo)
+			b.ReportAllocs()
+			for b.Loop() {
+				comeAndGo()
 			}
 		})
 	}

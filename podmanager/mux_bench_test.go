@@ -3,12 +3,12 @@ package podmanager_test
 import (
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubeparts/kubeparts/internal/steady"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
@@ -52,10 +52,15 @@ func BenchmarkMuxDelta(b *testing.B) {
 				changed[i] = pods(big(7, i+1))
 			}
 			list = nil
-			runtime.GC() // what making the pods left over is not the delta's
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
+			i := 0
+			delta := func() {
 				merged(b, m, podmanager.OpUpdate, changed[i%variants])
+				i++
+			}
+			steady.Reach(delta)
+			b.ReportAllocs()
+			for b.Loop() {
+				delta()
 			}
 		})
 	}
