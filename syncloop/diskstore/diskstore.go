@@ -21,6 +21,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/kubeparts/kubeparts/podmanager/checkpoint"
 	"github.com/kubeparts/kubeparts/syncloop"
@@ -60,13 +61,30 @@ func (s *Store) Load(ctx context.Context) ([]syncloop.Record, error) {
 
 // Commit implements [syncloop.Store].
 func (s *Store) Commit(ctx context.Context, b syncloop.Batch) error {
-	keep := make([]checkpoint.Memory, 0, len(b.Save))
-	for i := range b.Save {
-		data, err := json.Marshal(&b.Save[i])
-		if err != nil {
-			return fmt.Errorf("record of pod %q: %w", b.Save[i].UID, err)
-		}
-		keep = append(keep, checkpoint.Memory{UID: b.Save[i].UID, Data: data})
+	keep, err := memories(b.Save)
+	if err != nil {
+		return err
 	}
 	return s.folder.Remember(ctx, keep, b.Delete...)
+}
+
+// memories is the JSON of records, made side by side: a burst has a thousand.
+func memories(records []syncloop.Record) ([]checkpoint.Memory, error) {
+	const share = 128
+	keep, errs := make([]checkpoint.Memory, len(records)), make([]error, len(records))
+	var making sync.WaitGroup
+	for begin := 0; begin < len(records); begin += share {
+		making.Go(func() {
+			for i := begin; i < min(begin+share, len(records)); i++ {
+				r := &records[i]
+				data, err := json.Marshal(r)
+				if err != nil {
+					errs[i] = fmt.Errorf("record of pod %q: %w", r.UID, err)
+				}
+				keep[i] = checkpoint.Memory{UID: r.UID, Data: data}
+			}
+		})
+	}
+	making.Wait()
+	return keep, errors.Join(errs...)
 }
