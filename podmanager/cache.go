@@ -93,13 +93,21 @@ type Cache struct {
 // registration is a pod that is registered.
 type registration struct {
 	pod  *v1.Pod
-	refs []Reference
+	uses []*use // sorted by their objects
+}
+
+// use is that a pod refers to an object: a link in the list of the object's users,
+// so that a pod comes and goes at a cost that does not know how many there are.
+type use struct {
+	of            *cached
+	user          *registration
+	before, after *use
 }
 
 // cached is one object.
 type cached struct {
 	ref   ObjectRef
-	users map[*registration]struct{}
+	users *use // the newest, nil for none
 
 	known  bool   // object is the answer now: zero for one that does not exist
 	given  bool   // object is what was given out last
@@ -213,44 +221,56 @@ func (c *Cache) Unregister(uid types.UID) {
 // exchange replaces the references of a pod; both lists are sorted. New ones come
 // first, so that nothing that stays in use by way of them is given up.
 func (c *Cache) exchange(user *registration, refs []Reference) {
-	old := user.refs
-	user.refs = refs
-	has := func(list []Reference, ref ObjectRef) bool {
-		_, found := slices.BinarySearchFunc(list, ref, func(r Reference, ref ObjectRef) int { return compareRefs(r.ObjectRef, ref) })
-		return found
-	}
-	for _, r := range refs {
-		if !has(old, r.ObjectRef) {
-			c.use(user, r.ObjectRef)
+	old := user.uses
+	user.uses = make([]*use, len(refs))
+	for i, r := range refs {
+		at, found := slices.BinarySearchFunc(old, r.ObjectRef, func(u *use, ref ObjectRef) int { return compareRefs(u.of.ref, ref) })
+		if found {
+			user.uses[i] = old[at]
+		} else {
+			user.uses[i] = c.use(user, r.ObjectRef)
 		}
 	}
-	for _, r := range old {
-		if !has(refs, r.ObjectRef) {
-			c.release(user, r.ObjectRef)
+	for _, u := range old {
+		_, found := slices.BinarySearchFunc(refs, u.of.ref, func(r Reference, ref ObjectRef) int { return compareRefs(r.ObjectRef, ref) })
+		if !found {
+			c.release(u)
 		}
 	}
 }
 
-func (c *Cache) use(user *registration, ref ObjectRef) {
+func (c *Cache) use(user *registration, ref ObjectRef) *use {
 	e := c.entries[ref]
 	if e == nil {
-		e = &cached{ref: ref, users: map[*registration]struct{}{}}
+		e = &cached{ref: ref}
 		c.entries[ref] = e
 		c.join(e)
 	} else if _, watched := c.groupKey(ref); !watched && !e.frozen {
 		// Whoever refers to it anew wants it as it is now.
 		e.known, e.answer = false, e.answer+1
 	}
-	e.users[user] = struct{}{}
+	u := &use{of: e, user: user, after: e.users}
+	if u.after != nil {
+		u.after.before = u
+	}
+	e.users = u
+	return u
 }
 
-func (c *Cache) release(user *registration, ref ObjectRef) {
-	e := c.entries[ref]
-	delete(e.users, user)
-	if len(e.users) > 0 {
+func (c *Cache) release(u *use) {
+	e := u.of
+	if u.after != nil {
+		u.after.before = u.before
+	}
+	if u.before != nil {
+		u.before.after = u.after
+	} else {
+		e.users = u.after
+	}
+	if e.users != nil {
 		return
 	}
-	delete(c.entries, ref)
+	delete(c.entries, e.ref)
 	delete(c.dirty, e)
 	c.leave(e)
 }

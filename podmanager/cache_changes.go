@@ -21,8 +21,8 @@ func (c *Cache) Take() []types.UID {
 	defer c.mu.Unlock()
 	var uids []types.UID
 	for e := range c.dirty {
-		for user := range e.users {
-			uids = append(uids, user.pod.UID)
+		for u := e.users; u != nil; u = u.after {
+			uids = append(uids, u.user.pod.UID)
 		}
 	}
 	clear(c.dirty)
@@ -32,7 +32,7 @@ func (c *Cache) Take() []types.UID {
 
 // tell notes that the users of an object may want to look at it.
 func (c *Cache) tell(e *cached) {
-	if len(e.users) == 0 {
+	if e.users == nil {
 		return
 	}
 	c.dirty[e] = struct{}{}
