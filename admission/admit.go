@@ -37,7 +37,7 @@ func (c *Chain) AdmitPrepared(ctx context.Context, p *Prepared) (Decision, error
 	}
 	before := c.Ledger.find(p.key)
 	c.Ledger.remove(p.key)
-	d, err := c.judge(ctx, p, true)
+	d, err := c.judge(ctx, p, false)
 	if err != nil {
 		return d, err
 	}
@@ -103,13 +103,13 @@ type Reserver interface {
 // verdict, and what was set aside before it is given back.
 func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision) {
 	var held []Reserver
-	for i, check := range c.Checks {
+	for _, check := range c.Checks {
 		r, ok := check.Handler.(Reserver)
 		if !ok {
 			continue
 		}
 		if v := c.reserveOne(ctx, p, check.Name, r); v.Outcome != Admit {
-			d.Checks[i], d.Verdict = v, v.Verdict
+			d.Failures, d.Verdict = []CheckVerdict{v}, v.Verdict
 			for _, h := range slices.Backward(held) {
 				h.Release(p.pod)
 			}

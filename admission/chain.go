@@ -58,10 +58,10 @@ type Decision struct {
 	// critical pod that may preempt is judged by the first failure that room
 	// does not cure, as the kubelet hides the others then.
 	Verdict
-	// Checks holds each check's own verdict, in the chain's order: all are
-	// asked, so that a person sees everything that stands in the way.
-	// [Chain.CheckPrepared] leaves it out when it admits.
-	Checks []CheckVerdict
+	// Failures holds the verdict of each check that did not admit, in the
+	// chain's order: all are asked, so that a person sees everything that
+	// stands in the way. [Chain.Explain] tells of those that admit too.
+	Failures []CheckVerdict
 	// Plan is set when the pod will be let in by preemption: the Outcome is
 	// Retry with [ReasonPreempting], until the victims are gone.
 	Plan *Plan
@@ -73,6 +73,8 @@ type CheckVerdict struct {
 	Verdict
 	// Err is why the check could not judge; its Outcome is Retry then.
 	Err error
+
+	at int // the check's place in its chain
 }
 
 // Check judges the pod without any effect: a pod that is entered without itself.
@@ -80,7 +82,7 @@ func (c *Chain) Check(ctx context.Context, pod *v1.Pod) (Decision, error) {
 	if pod == nil {
 		return Decision{}, errNilPod
 	}
-	return c.judge(ctx, c.Prepare(pod), true)
+	return c.judge(ctx, c.Prepare(pod), false)
 }
 
 // CheckPrepared is Check for a pod that is prepared. It allocates nothing when
@@ -89,8 +91,7 @@ func (c *Chain) CheckPrepared(ctx context.Context, p *Prepared) (Decision, error
 	return c.judge(ctx, p, false)
 }
 
-// judge asks every check; all tells whether their verdicts are wanted even if
-// all of them admit.
+// judge asks every check; with all, the Failures hold those that admit as well.
 func (c *Chain) judge(ctx context.Context, p *Prepared, all bool) (Decision, error) {
 	if c.Ledger == nil {
 		return Decision{}, errNilLedger
@@ -101,13 +102,13 @@ func (c *Chain) judge(ctx context.Context, p *Prepared, all bool) (Decision, err
 		req.Ledger.remove(p.key)
 	}
 	verdicts := c.ask(ctx, req, all)
-	d := Decision{Verdict: Admitted(), Checks: verdicts}
+	d := Decision{Verdict: Admitted(), Failures: verdicts}
 	failed := firstFailure(verdicts, func(CheckVerdict) bool { return true })
 	if failed == nil {
 		return d, nil
 	}
 	d.Verdict = failed.Verdict
-	if c.Preempt && p.isCritical(c.Critical) {
+	if c.Preempt && rankOf(p.pod, c.Critical).critical {
 		if final := firstFailure(verdicts, func(v CheckVerdict) bool { return !v.recoverable() }); final != nil {
 			d.Verdict = final.Verdict
 		} else {
@@ -118,8 +119,8 @@ func (c *Chain) judge(ctx context.Context, p *Prepared, all bool) (Decision, err
 }
 
 // ask asks every check with the cached node, and the predicates again with a
-// fresh one if node affinity alone failed. Without all, it returns nil when all
-// admit.
+// fresh one if node affinity alone failed. It returns the verdicts that do not
+// admit, or all of them.
 func (c *Chain) ask(ctx context.Context, req Request, all bool) []CheckVerdict {
 	if c.Nodes != nil {
 		node, err := c.node(ctx, false)
@@ -128,27 +129,26 @@ func (c *Chain) ask(ctx context.Context, req Request, all bool) []CheckVerdict {
 		}
 		req.Node = node
 	}
-	var verdicts []CheckVerdict
-	for i, check := range c.Checks {
-		v := check.judge(ctx, req)
-		if verdicts == nil && (all || v.Outcome != Admit) {
-			verdicts = make([]CheckVerdict, 0, len(c.Checks))
-			for _, before := range c.Checks[:i] {
-				verdicts = append(verdicts, CheckVerdict{Name: before.Name, Verdict: Admitted()})
-			}
-		}
-		if verdicts != nil {
-			verdicts = append(verdicts, v)
+	verdicts := c.askEach(ctx, req, req.Node, all)
+	if c.staleNode(verdicts) {
+		if fresh, err := c.node(ctx, true); err == nil {
+			return c.askEach(ctx, req, fresh, all)
 		}
 	}
-	if c.staleNode(verdicts) {
-		if node, err := c.node(ctx, true); err == nil {
-			req.Node = node
-			for i, check := range c.Checks {
-				if classOf(check.Handler) == Predicate {
-					verdicts[i] = check.judge(ctx, req)
-				}
-			}
+	return verdicts
+}
+
+// askEach asks every check, the predicates with a node of their own.
+func (c *Chain) askEach(ctx context.Context, req Request, predicates *v1.Node, all bool) []CheckVerdict {
+	node := req.Node
+	var verdicts []CheckVerdict
+	for i, check := range c.Checks {
+		if req.Node = node; predicates != node && classOf(check.Handler) == Predicate {
+			req.Node = predicates
+		}
+		if v := check.judge(ctx, req); all || v.Outcome != Admit {
+			v.at = i
+			verdicts = append(verdicts, v)
 		}
 	}
 	return verdicts
@@ -178,11 +178,11 @@ func unreadableNode(err error) CheckVerdict {
 // is node affinity, and it is the only one among the predicates.
 func (c *Chain) staleNode(verdicts []CheckVerdict) bool {
 	affinity := false
-	for i, v := range verdicts {
+	for _, v := range verdicts {
 		if v.Outcome == Admit {
 			continue
 		}
-		predicate := classOf(c.Checks[i].Handler) == Predicate
+		predicate := classOf(c.Checks[v.at].Handler) == Predicate
 		switch {
 		case predicate && v.Reason == ReasonNodeAffinity:
 			affinity = true

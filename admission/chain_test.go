@@ -279,7 +279,7 @@ func TestHugePod(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "OutOfcpu", d.Reason)
 	reasons := map[string]string{}
-	for _, c := range d.Checks {
+	for _, c := range d.Failures {
 		reasons[c.Name] = c.Reason
 	}
 	require.Equal(t, "NodeAffinity", reasons["NodeAffinity"], "a term that can't be read matches nothing")

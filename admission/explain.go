@@ -64,12 +64,15 @@ const holdersShown = 3
 // check, what there is, and which pods hold most of what is missing. Naming
 // those is the one thing in a chain that looks at every pod of the node.
 func (c *Chain) Explain(ctx context.Context, pod *v1.Pod) (Explanation, error) {
-	d, err := c.Check(ctx, pod)
+	if pod == nil {
+		return Explanation{}, errNilPod
+	}
+	d, err := c.judge(ctx, c.Prepare(pod), true)
 	if err != nil {
 		return Explanation{}, err
 	}
 	e := Explanation{Pod: nameOf(pod), Outcome: d.Outcome, Reason: d.Reason, Message: d.Message}
-	for _, v := range d.Checks {
+	for _, v := range d.Failures {
 		e.Checks = append(e.Checks, ExplainedCheck{v.Name, v.Outcome, v.Reason, v.Message})
 		for _, s := range v.Short {
 			e.Holders = append(e.Holders, c.Ledger.largest(s.Resource, KeyOf(pod))...)

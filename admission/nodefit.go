@@ -35,7 +35,17 @@ type Shortage struct {
 }
 
 // Reason is the kubelet's Reason for a pod that is refused for this.
-func (s Shortage) Reason() string { return "OutOf" + string(s.Resource) }
+func (s Shortage) Reason() string {
+	switch s.Resource { // the usual ones without an allocation: see Message
+	case v1.ResourceCPU:
+		return "OutOfcpu"
+	case v1.ResourceMemory:
+		return "OutOfmemory"
+	case v1.ResourcePods:
+		return "OutOfpods"
+	}
+	return "OutOf" + string(s.Resource)
+}
 
 // Message is the kubelet's sentence for it.
 func (s Shortage) Message() string {

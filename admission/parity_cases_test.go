@@ -64,9 +64,8 @@ func (c *admissionCase) chain(t *testing.T) *admission.Chain {
 // failures are all that the predicates found, as the recordings list them.
 func failures(d admission.Decision) []recordedFailure {
 	var list []recordedFailure
-	for _, c := range d.Checks {
+	for _, c := range d.Failures {
 		switch {
-		case c.Outcome == admission.Admit:
 		case len(c.Short) > 0:
 			for _, s := range c.Short {
 				list = append(list, recordedFailure{Kind: "resource", Resource: string(s.Resource),

@@ -13,15 +13,11 @@ import (
 // [Chain.CheckPrepared]. It is immutable and may be shared by goroutines; it
 // holds for as long as the pod's spec and status stay as they are.
 type Prepared struct {
-	pod *v1.Pod
-	key Key
-	// What preemption looks at, together: it looks at every pod of a node.
-	rank  rank // by the kubelet's rule
-	qos   v1.PodQOSClass
-	freed Requests // what it counts as given back by the pod's end
-
+	pod      *v1.Pod
+	key      Key
 	requests Requests          // as a candidate
 	running  Requests          // once it is in
+	freed    Requests          // what preemption counts as given back by its end
 	names    []v1.ResourceName // of requests.Scalar, in order
 	ports    []hostPort
 	selects  bool // it has a node selector or a required affinity
@@ -43,8 +39,8 @@ func (c *Chain) hostPorts(pod *v1.Pod) []v1.ContainerPort {
 }
 
 func prepare(pod *v1.Pod, ports []v1.ContainerPort) *Prepared {
-	p := &Prepared{pod: pod, key: KeyOf(pod), qos: QOS(pod), rank: rankOf(pod, nil)}
-	spec := requestsOf(helpers.PodRequests(pod, helpers.PodResourcesOptions{}))
+	p := &Prepared{pod: pod, key: KeyOf(pod)}
+	spec := PodRequests(pod)
 	p.requests, p.running, p.freed = spec, spec, spec
 	if pod.Status.ExtendedResourceClaimStatus != nil {
 		p.requests = PodRequests(withoutClaimed(pod))
@@ -70,14 +66,6 @@ func (p *Prepared) Pod() *v1.Pod { return p.pod }
 
 // Requests is what the pod asks for as a candidate. Its map is read-only.
 func (p *Prepared) Requests() Requests { return p.requests }
-
-// isCritical is by the rule given; nil is [IsCritical].
-func (p *Prepared) isCritical(rule func(*v1.Pod) bool) bool {
-	if rule != nil {
-		return rule(p.pod)
-	}
-	return p.rank.critical
-}
 
 func selectsNodes(pod *v1.Pod) bool {
 	a := pod.Spec.Affinity

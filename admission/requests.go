@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,16 +29,26 @@ type Requests struct {
 // containers with sidecars and of each init step, pod-level requests in place
 // of the sum, overhead on top.
 func PodRequests(pod *v1.Pod) Requests {
-	return requestsOf(helpers.PodRequests(pod, helpers.PodResourcesOptions{}))
+	return requestsBy(pod, helpers.PodResourcesOptions{})
+}
+
+// sums are the lists that requests are summed up in before they are counted.
+var sums = sync.Pool{New: func() any { return make(v1.ResourceList) }}
+
+func requestsBy(pod *v1.Pod, opts helpers.PodResourcesOptions) Requests {
+	sum := sums.Get().(v1.ResourceList)
+	defer sums.Put(sum)
+	opts.Reuse = sum
+	return requestsOf(helpers.PodRequests(pod, opts))
 }
 
 // runningRequests is what a pod holds that was admitted before: for a container
 // with resources in its status the largest of desired, allocated and actual.
 func runningRequests(pod *v1.Pod) Requests {
-	return requestsOf(helpers.PodRequests(pod, helpers.PodResourcesOptions{
+	return requestsBy(pod, helpers.PodResourcesOptions{
 		UseStatusResources: true,
 		InPlacePodLevelResourcesVerticalScalingEnabled: true,
-	}))
+	})
 }
 
 func requestsOf(list v1.ResourceList) Requests {

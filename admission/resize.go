@@ -25,7 +25,7 @@ func (c *Chain) Resize(ctx context.Context, pod *v1.Pod) (Decision, error) {
 	}
 	alone := *c
 	alone.Preempt = false
-	d, err := alone.judge(ctx, p, true)
+	d, err := alone.judge(ctx, p, false)
 	if err != nil || d.Outcome != Admit {
 		return d, err
 	}
@@ -42,13 +42,13 @@ func (c *Chain) Resize(ctx context.Context, pod *v1.Pod) (Decision, error) {
 // already. The first that refuses becomes the verdict; the pod keeps what it has.
 func (c *Chain) reserveMore(ctx context.Context, p *Prepared, d *Decision) {
 	var held []Reserver
-	for i, check := range c.Checks {
+	for _, check := range c.Checks {
 		r, ok := check.Handler.(Reserver)
 		if !ok {
 			continue
 		}
 		if v := c.reserveOne(ctx, p, check.Name, r); v.Outcome != Admit {
-			d.Checks[i], d.Verdict = v, v.Verdict
+			d.Failures, d.Verdict = []CheckVerdict{v}, v.Verdict
 			return
 		}
 		held = append(held, r)

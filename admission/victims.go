@@ -12,14 +12,14 @@ import (
 // one selection looks at every pod of a node.
 type row struct {
 	*entry
-	rank  rank
+	rank  rank // by the kubelet's rule
 	layer layer
 	stay  stay
 	size  size
 }
 
 func rowOf(e *entry) row {
-	return row{e, e.rank, layerOf(e.qos), e.stay, size{e.freed.Memory, e.freed.MilliCPU, e.order}}
+	return row{e, rankOf(e.pod, nil), layerOf(QOS(e.pod)), e.stay, size{e.freed.Memory, e.freed.MilliCPU, e.order}}
 }
 
 // gives is what the pod gives back of a resource.
@@ -90,7 +90,7 @@ func selectVictims(preemptor *v1.Pod, needs []Need, pods iter.Seq[*row], n int, 
 
 	p := Plan{Needs: needs}
 	for _, i := range slices.Concat(fromBestEffort, fromBurstable, fromGuaranteed) {
-		p.Victims = append(p.Victims, Victim{Pod: c.rows[i].pod, QOS: c.rows[i].qos})
+		p.Victims = append(p.Victims, Victim{Pod: c.rows[i].pod, QOS: QOS(c.rows[i].pod)})
 	}
 	return p, nil
 }

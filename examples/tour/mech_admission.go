@@ -40,7 +40,7 @@ func walkAdmission(ctx context.Context, p *page) error {
 	if err != nil {
 		return err
 	}
-	p.out("%s", showDecision(d))
+	p.out("%s", showDecision(chain, d))
 	p.out("ledger: %s", showLedger(chain.Ledger))
 	p.why("All checks admit, so the pod is entered in the ledger.")
 
@@ -50,7 +50,7 @@ func walkAdmission(ctx context.Context, p *page) error {
 	if d, err = chain.Admit(ctx, late); err != nil {
 		return err
 	}
-	p.out("%s", showDecision(d))
+	p.out("%s", showDecision(chain, d))
 	p.out("ledger: %s", showLedger(chain.Ledger))
 	p.why(`The first refusal decides, in the kubelet's order. The other checks are asked all
 		the same, so that a person sees everything that stands in the way. A pod that is
@@ -72,13 +72,29 @@ func walkAdmission(ctx context.Context, p *page) error {
 	return nil
 }
 
-func showDecision(d admission.Decision) string {
+// showDecision lists all checks of a chain, with what those said that refused; a
+// node that can't be read stands for the checks that need it.
+func showDecision(chain *admission.Chain, d admission.Decision) string {
 	t := &table{}
-	for _, c := range d.Checks {
-		t.row(c.Name, showVerdict(c.Verdict))
+	if d.Reason == admission.ReasonInvalidNodeInfo {
+		t.row(d.Failures[0].Name, showVerdict(d.Verdict))
+	} else {
+		showChecks(t, chain, d)
 	}
 	t.row("verdict", string(d.Outcome)+" "+d.Reason)
 	return t.String()
+}
+
+func showChecks(t *table, chain *admission.Chain, d admission.Decision) {
+	for _, c := range chain.Checks {
+		v := admission.Admitted()
+		for _, f := range d.Failures {
+			if f.Name == c.Name {
+				v = f.Verdict
+			}
+		}
+		t.row(c.Name, showVerdict(v))
+	}
 }
 
 func showVerdict(v admission.Verdict) string {

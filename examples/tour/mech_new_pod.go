@@ -54,7 +54,7 @@ func walkNewPod(ctx context.Context, p *page) error {
 		return err
 	}
 	p.in("cpu 500m wanted; node: cpu 2")
-	p.out("%s\nledger: %s", showDecision(decision), showLedger(chain.Ledger))
+	p.out("%s\nledger: %s", showDecision(chain, decision), showLedger(chain.Ledger))
 
 	p.step("Its life begins", "lifecycle.Rules.Step")
 	l := newLife(p, "web")

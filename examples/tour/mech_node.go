@@ -18,7 +18,7 @@ func walkNode(ctx context.Context, p *page) error {
 	pod := newPod("web", requests("cpu", "3"))
 	ask := func() error {
 		d, err := chain.Check(ctx, pod)
-		p.out("%s", showDecision(d))
+		p.out("%s", showDecision(chain, d))
 		return err
 	}
 

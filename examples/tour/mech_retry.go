@@ -68,7 +68,7 @@ func walkRetry(ctx context.Context, p *page) error {
 		return err
 	}
 	p.in("third; the check Quota returns a Go error")
-	p.out("%s", showDecision(d))
+	p.out("%s", showDecision(chain, d))
 	p.why("An error is no rejection. Nobody found anything wrong with the pod.")
 	return nil
 }
