@@ -87,7 +87,9 @@ func (c *Chain) Remove(uid types.UID) bool {
 // called once all checks have admitted the pod; then Commit, when all Reservers
 // have, or Release, when one of them has not. Release comes at the pod's end too.
 // All three are called by the chain's one writer. Reserve may be called for a pod
-// that has its things already, and leaves it at that.
+// that has its things already, and leaves it at that; if the pod asks for more by
+// now, for a resize, a refusal leaves it what it has. Release may be called again,
+// or for a pod that has nothing. Package admissiontest has a suite for it.
 type Reserver interface {
 	AdmitHandler
 	// Reserve sets aside what the pod needs. A verdict other than Admit, or an
@@ -145,11 +147,13 @@ func (c *Chain) release(e *entry) {
 	}
 }
 
-// Allocator hands out what a node has in pieces: devices, CPUs, memory banks.
+// Allocator hands out what a node has in pieces: devices, CPUs, memory banks. It
+// is called as a [Reserver] is. Package admissiontest has a suite for it.
 type Allocator interface {
 	// Allocate sets aside what the pod needs; for a pod that has it already it
-	// does nothing. An error with a method Type() string, or one that wraps
-	// such an error, is a refusal with that Reason; any other one is tried again.
+	// does nothing. An error leaves the pod with what it had before. One with a
+	// method Type() string, or that wraps such an error, is a refusal with that
+	// Reason; any other one is tried again.
 	Allocate(ctx context.Context, pod *v1.Pod) error
 	// Free gives back all that the pod has.
 	Free(pod *v1.Pod)

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/admission/admissiontest"
 )
 
 func kubeletChain(node *v1.Node) *admission.Chain {
@@ -153,6 +154,11 @@ type alignment struct{}
 
 func (alignment) Error() string { return "Resources cannot be allocated with Topology locality" }
 func (alignment) Type() string  { return "TopologyAffinityError" }
+
+func TestDevicesKeepTheRules(t *testing.T) {
+	admissiontest.TestAllocator(t, func() admission.Allocator { return &devices{free: 3, held: map[string]bool{}} },
+		admissiontest.Case{Pod: newPod("p", nil), Node: newNode(nil), Room: 3})
+}
 
 func TestReservations(t *testing.T) {
 	first, second := &devices{free: 2, held: map[string]bool{}}, &devices{free: 1, held: map[string]bool{}}

@@ -38,7 +38,6 @@ var rules = []rule{
 	{"DoesNotWrite", "a handler writes to nothing that it is given: not to the pod, the node or the ledger", doesNotWrite},
 	{"HonestClass", "a handler of class PodAlone needs neither node nor ledger", honestClass},
 	{"HonestShort", "a handler that says what is short admits the pod once there is that much more room", honestShort},
-	{"Reserves", "what a Reserver sets aside it takes for granted when asked again, and gives back when it is released", reserves},
 }
 
 func wellFormed(ctx context.Context, h admission.AdmitHandler, req admission.Request) error {
@@ -125,41 +124,6 @@ func honestShort(ctx context.Context, h admission.AdmitHandler, req admission.Re
 	v, err = h.Admit(ctx, req)
 	if err != nil || v.Outcome != admission.Admit {
 		return fmt.Errorf("with all that it was short of: %+v (%v)", v, err)
-	}
-	return nil
-}
-
-func reserves(ctx context.Context, h admission.AdmitHandler, req admission.Request) error {
-	r, ok := h.(admission.Reserver)
-	if !ok {
-		return nil
-	}
-	defer r.Release(req.Pod)
-	first, err := r.Reserve(ctx, req)
-	if err != nil || first.Outcome != admission.Admit {
-		return nil
-	}
-	for _, again := range []struct {
-		when   string
-		before func()
-	}{
-		{"asked again", func() {}},
-		{"after a commit", func() { r.Commit(req.Pod) }},
-		{"after a release", func() { r.Release(req.Pod) }},
-	} {
-		again.before()
-		if v, err := r.Reserve(ctx, req); err != nil || v.Outcome != admission.Admit {
-			return fmt.Errorf("%s: %+v (%v)", again.when, v, err)
-		}
-	}
-	r.Release(req.Pod)
-	other := req
-	other.Pod = req.Pod.DeepCopy()
-	other.Pod.Name, other.Pod.UID = req.Pod.Name+"-other", req.Pod.UID+"-other"
-	v, err := r.Reserve(ctx, other)
-	r.Release(other.Pod)
-	if err != nil || v.Outcome != admission.Admit {
-		return fmt.Errorf("what one pod gave back is not there for the next: %+v (%v)", v, err)
 	}
 	return nil
 }

@@ -17,6 +17,9 @@ type Case struct {
 	Pod     *v1.Pod
 	Node    *v1.Node
 	Running []*v1.Pod
+	// Room is how many pods like Pod a Reserver lets in; zero does not say. Only
+	// [TestReserver] and [TestAllocator] look at it.
+	Room int
 }
 
 // Cases are situations that every handler should cope with. Add those in which
@@ -33,7 +36,8 @@ func Cases() []Case {
 	}
 }
 
-// TestHandler runs the suite over a handler.
+// TestHandler runs the suite over a handler. One that sets something aside has a
+// suite of its own, [TestReserver].
 func TestHandler(t *testing.T, h admission.AdmitHandler, cases ...Case) {
 	t.Helper()
 	for _, r := range rules {
@@ -61,7 +65,7 @@ func CheckHandler(ctx context.Context, h admission.AdmitHandler, cases ...Case) 
 	return errors.Join(broken...)
 }
 
-// RuleError is one rule of the suite that a handler breaks.
+// RuleError is one rule of a suite that is broken.
 type RuleError struct {
 	Name string // of the rule
 	Rule string // the sentence that it enforces

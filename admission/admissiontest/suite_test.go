@@ -42,21 +42,6 @@ type classed struct {
 
 func (c classed) Class() admission.Class { return c.class }
 
-// leaky hands out one thing, and forgets to take it back.
-type leaky struct {
-	classed
-	held atomic.Bool
-}
-
-func (l *leaky) Reserve(context.Context, admission.Request) (admission.Verdict, error) {
-	if l.held.Swap(true) {
-		return admission.Rejected("Gone", "it is taken"), nil
-	}
-	return admission.Admitted(), nil
-}
-func (*leaky) Commit(*v1.Pod)  {}
-func (*leaky) Release(*v1.Pod) {}
-
 func TestSuiteCatchesBrokenHandlers(t *testing.T) {
 	var calls atomic.Int64
 	admit := func(context.Context, admission.Request) (admission.Verdict, error) { return admission.Admitted(), nil }
@@ -98,7 +83,6 @@ func TestSuiteCatchesBrokenHandlers(t *testing.T) {
 			_ = r.Pod.Spec.Containers[0]
 			return admission.Admitted(), nil
 		}),
-		"Reserves": &leaky{classed: classed{AdmitFunc: admit}},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			require.ErrorContains(t, admissiontest.CheckHandler(t.Context(), broken, admissiontest.Cases()...), rule)
