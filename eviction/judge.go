@@ -29,16 +29,16 @@ type State struct {
 // MetThreshold is a threshold that is met.
 type MetThreshold struct {
 	Threshold
-	Since time.Time
+	Since time.Time `json:"since"`
 	// Driving is set once its grace period is over.
-	Driving bool
+	Driving bool `json:"driving,omitempty"`
 }
 
 // Problem is something in the input of a round that is not acted upon.
 type Problem struct {
-	Signal Signal
+	Signal Signal `json:"signal"`
 	// Text says what is wrong with it.
-	Text string
+	Text string `json:"text"`
 }
 
 // judgement is what a round makes of thresholds and observations alone.

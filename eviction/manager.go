@@ -35,31 +35,6 @@ type Manager struct {
 	health Health
 }
 
-// Health is how a manager does.
-type Health struct {
-	// Conditions are the reported ones.
-	Conditions []v1.NodeConditionType
-	// Observations are those of the last round, possible ones only.
-	Observations []Observation
-	// LastRound is when a round was last gone through to its end.
-	LastRound time.Time
-	// RoundSince is when the round under way began, zero when none is.
-	RoundSince time.Time
-	// Err is why the last round was not gone through, nil when it was; Failures
-	// is how many in a row.
-	Err      error
-	Failures int
-	// Stuck is set while a pod must go and none may.
-	Stuck *Stuck
-	// KillErr is why the last eviction failed, nil when it did not.
-	KillErr error
-	// Polling is why nobody wakes the manager early, nil when somebody does or
-	// should not.
-	Polling error
-	// Problems are observations that were not acted upon in the last round.
-	Problems []Problem
-}
-
 // NewManager returns a manager that does nothing yet: Run or Round make it work.
 func NewManager(cfg Config) (*Manager, error) {
 	cfg, err := cfg.withDefaults()
@@ -83,22 +58,6 @@ func NewManager(cfg Config) (*Manager, error) {
 
 // Conditions are the reported ones, for an [AdmitHandler].
 func (m *Manager) Conditions() []v1.NodeConditionType { return m.Health().Conditions }
-
-// Health tells how the manager does.
-func (m *Manager) Health() Health {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	h := m.health
-	h.Conditions, h.Problems = slices.Clone(h.Conditions), slices.Clone(h.Problems)
-	h.Observations = slices.Clone(h.Observations)
-	return h
-}
-
-func (m *Manager) note(change func(*Health)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	change(&m.health)
-}
 
 // Wake asks for a round now rather than at its time. It does not block; several
 // before the round begins are one.
@@ -231,13 +190,13 @@ func (m *Manager) conclude(done *Done, err error) {
 	}
 	m.complaint = complaint
 	m.note(func(h *Health) {
-		h.RoundSince = time.Time{}
+		h.RoundSince, h.Evicting = time.Time{}, nil
 		if done == nil {
 			h.Err, h.Failures = err, h.Failures+1
 			return
 		}
 		h.LastRound, h.Err, h.Failures, h.KillErr = time.Now(), nil, 0, err
-		h.Stuck, h.Problems, h.Observations = done.Stuck, done.Problems, done.State.Observations
+		h.Stuck, h.Problems, h.Observations, h.Met = done.Stuck, done.Problems, done.State.Observations, done.State.Met
 	})
 	if done != nil && m.cfg.Hooks.Round != nil {
 		m.cfg.Hooks.Round(&done.Outcome)

@@ -2,6 +2,7 @@ package eviction_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -430,6 +431,32 @@ func TestRoundsNeverOverlap(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		<-time.After(3 * time.Minute)
 		require.Empty(t, n.Pods())
+	})
+}
+
+func TestHealthTellsWhoIsBeingEvicted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(namedPod("a"))
+		n.Set(eviction.MemoryAvailable, 50, 1000)
+		n.kill = func(v eviction.Victim) error {
+			<-time.After(v.Grace())
+			return nil
+		}
+		m, err := eviction.NewManager(n.config("100"))
+		require.NoError(t, err)
+		go m.Round(t.Context())
+		synctest.Wait()
+		require.Len(t, m.Health().Evicting, 1)
+		require.Equal(t, time.Second, m.Health().Evicting[0].Grace())
+		<-time.After(time.Minute)
+		h := m.Health()
+		require.Empty(t, h.Evicting)
+		require.Len(t, h.Met, 1)
+		h.Err = errors.New("no figures")
+		data, err := json.Marshal(h)
+		require.NoError(t, err)
+		require.Contains(t, string(data), `"error":"no figures"`)
+		require.Contains(t, string(data), `"met":[{"signal":"memory.available","value":"100"`)
 	})
 }
 

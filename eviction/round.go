@@ -189,6 +189,7 @@ func (m *Manager) reclaim(ctx context.Context, out *Outcome) bool {
 
 // evict kills pods side by side, and says so before.
 func (m *Manager) evict(ctx context.Context, done *Done, signal Signal, victims ...Victim) error {
+	m.note(func(h *Health) { h.Evicting = victims })
 	errs := make([]error, len(victims))
 	var kills sync.WaitGroup
 	for i, v := range victims {

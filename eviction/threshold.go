@@ -62,14 +62,14 @@ func (a Amount) equal(b Amount) bool {
 
 // Threshold says when too little is left. The one operator is "less than".
 type Threshold struct {
-	Signal Signal
-	Value  Amount
+	Signal Signal `json:"signal"`
+	Value  Amount `json:"value"`
 	// GracePeriod is how long it must be met before a pod goes; zero makes the
 	// threshold a hard one.
-	GracePeriod time.Duration
+	GracePeriod time.Duration `json:"gracePeriod,omitempty"`
 	// MinReclaim is how much more than Value must be free again before the
 	// threshold counts as left; nil is nothing more.
-	MinReclaim *Amount
+	MinReclaim *Amount `json:"minReclaim,omitempty"`
 }
 
 // same tells whether two thresholds are one: what must be reclaimed does not
@@ -80,12 +80,13 @@ func (t Threshold) same(u Threshold) bool {
 
 // Observation is how much of something is left.
 type Observation struct {
-	Signal Signal
+	Signal Signal `json:"signal"`
 	// Available and Capacity are bytes, inodes or processes.
-	Available, Capacity int64
+	Available int64 `json:"available"`
+	Capacity  int64 `json:"capacity"`
 	// Time is when it was measured. Two observations of one time are one
 	// sample, which is acted upon once; a zero time always counts as new.
-	Time time.Time
+	Time time.Time `json:"time,omitzero"`
 }
 
 // Possible tells whether the figures make sense: neither is negative, and no

@@ -93,6 +93,9 @@ type Config struct {
 	// HostIPs are the addresses of the node, primary first.
 	HostIPs []string
 
+	// Parts are what the host runs beside the loop and wants to be asked about
+	// together with it: see Health and Dump.
+	Parts []Part
 	// Hooks tell the host what the loop does.
 	Hooks Hooks
 	// Logger is what it logs to; nil is silent.

@@ -33,6 +33,8 @@ type dumpPod struct {
 	Deadline         time.Time       `json:"deadline,omitzero"`
 	LastError        string          `json:"lastError,omitempty"`
 	Status           *v1.PodStatus   `json:"status,omitempty"`
+	// Probes are sentences, as those of Explain.
+	Probes []string `json:"probes,omitempty"`
 }
 
 // dumpLedger is what the ledger of a dump holds.
@@ -45,9 +47,9 @@ type dumpLedger struct {
 // ledgerWait is how long a dump waits for the loop to look at its ledger.
 const ledgerWait = time.Second
 
-// Dump writes all that the loop knows as one JSON object: health, ledger and,
-// for each pod, source, admission, stage, work, timers, last error and status.
-// It goes by snapshots and does not hold up the loop; a loop that is stuck
+// Dump writes all that the loop knows as one JSON object: health, ledger, what
+// Config.Parts know and, for each pod, source, admission, stage, work, timers, last
+// error, status and probes. It goes by snapshots and does not hold up the loop; a loop that is stuck
 // leaves the ledger out. Specs are left out, for they may hold secrets.
 func (l *SyncLoop) Dump(w io.Writer) error {
 	out := bufio.NewWriter(w)
@@ -63,12 +65,15 @@ func (l *SyncLoop) Dump(w io.Writer) error {
 	if l.cfg.Admission != nil {
 		part("ledger", l.dumpLedger())
 	}
+	part("parts", l.dumpParts())
 	out.WriteString(`"pods": [`)
 	for i, v := range l.Pods() {
 		if i > 0 {
 			out.WriteString(", ")
 		}
-		if err := enc.Encode(dumpOf(v)); err != nil {
+		d := dumpOf(v)
+		d.Probes = l.explainProbes(v.UID)
+		if err := enc.Encode(d); err != nil {
 			return err
 		}
 	}

@@ -37,11 +37,7 @@ func (l *SyncLoop) Explain(uid types.UID) (Explanation, bool) {
 	}
 	e.Lines = append(e.Lines, explainWork(v, now))
 	e.Lines = append(e.Lines, explainStatus(v)...)
-	if reporter, ok := l.cfg.Probes.(ProbeReporter); ok {
-		for _, x := range reporter.Explain(uid) {
-			e.Lines = append(e.Lines, explainProbe(x, now))
-		}
-	}
+	e.Lines = append(e.Lines, l.explainProbes(uid)...)
 	if v.LastError != nil {
 		e.Lines = append(e.Lines, "Last error: "+v.LastError.Error())
 	}
@@ -163,6 +159,19 @@ func explainContainer(kind string, c v1.ContainerStatus) string {
 	return line + "."
 }
 
+// explainProbes has a sentence for each probe of a pod.
+func (l *SyncLoop) explainProbes(uid types.UID) (lines []string) {
+	reporter, ok := l.cfg.Probes.(ProbeReporter)
+	if !ok {
+		return nil
+	}
+	now := time.Now()
+	for _, x := range reporter.Explain(uid) {
+		lines = append(lines, explainProbe(x, now))
+	}
+	return lines
+}
+
 // explainProbe says what a probe found, and what it waits for.
 func explainProbe(x probe.Explanation, now time.Time) string {
 	line := fmt.Sprintf("Probe %s of %s: %s", x.Probe, x.Container, x.Verdict)
@@ -199,9 +208,12 @@ func explainEnd(t *v1.ContainerStateTerminated) string {
 	return end
 }
 
-// conditionLine is "Condition TYPE is STATUS: REASON MESSAGE", as far as it has them.
+// conditionLine is "Condition TYPE is STATUS: REASON: MESSAGE", as far as it has them.
 func conditionLine(c v1.PodCondition) string {
-	why := strings.TrimSpace(c.Reason + " " + c.Message)
+	why := c.Reason
+	if c.Message != "" {
+		why = strings.TrimPrefix(why+": "+c.Message, ": ")
+	}
 	if why == "" {
 		return fmt.Sprintf("Condition %s is %s.", c.Type, c.Status)
 	}

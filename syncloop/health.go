@@ -13,7 +13,7 @@ import (
 // HealthCheck is how one part of a running loop does.
 type HealthCheck struct {
 	// Name of the part: loop, relist, source NAME, checkpoints, workers, probes,
-	// sink, store.
+	// sink, store, and what Config.Parts call theirs.
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
 	// Since is when it last did well, or for a part that waits when that began;
@@ -42,8 +42,8 @@ const (
 	checkpointLimit = 30 * time.Second
 )
 
-// Health tells how each part of the loop does. It does not wait for the loop,
-// so that it works when the loop is stuck.
+// Health tells how each part of the loop does, and those of Config.Parts. It does
+// not wait for the loop, so that it works when the loop is stuck.
 func (l *SyncLoop) Health() []HealthCheck {
 	now := time.Now()
 	checks := []HealthCheck{l.loopHealth(now), l.relistHealth(now)}
@@ -64,6 +64,11 @@ func (l *SyncLoop) Health() []HealthCheck {
 	}
 	if l.cfg.Store != nil {
 		checks = append(checks, l.store.health())
+	}
+	for _, p := range l.cfg.Parts {
+		if p.Health != nil {
+			checks = append(checks, p.Health())
+		}
 	}
 	return checks
 }

@@ -151,6 +151,33 @@ func TestHealthTellsOfEachSource(t *testing.T) {
 	})
 }
 
+func TestHealthAndDumpTellOfTheHostsParts(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		require.Equal(t, "it is late", w.check("tea").Detail)
+		var b bytes.Buffer
+		require.NoError(t, w.Dump(&b))
+		var dump struct {
+			Health []syncloop.HealthCheck
+			Parts  map[string]map[string]string
+		}
+		require.NoError(t, json.Unmarshal(b.Bytes(), &dump), b.String())
+		require.Equal(t, "tea", dump.Health[len(dump.Health)-1].Name)
+		require.Equal(t, map[string]string{"pot": "empty"}, dump.Parts["tea"])
+		require.Contains(t, dump.Parts["broken"]["error"], "unsupported type")
+		require.NotContains(t, dump.Parts, "silent")
+	}, func(c *syncloop.Config) {
+		c.Parts = []syncloop.Part{
+			{Name: "silent"},
+			{Name: "broken", Dump: func() any { return make(chan int) }},
+			{
+				Name:   "tea",
+				Health: func() syncloop.HealthCheck { return syncloop.HealthCheck{Name: "tea", Detail: "it is late"} },
+				Dump:   func() any { return map[string]string{"pot": "empty"} },
+			},
+		}
+	})
+}
+
 func TestHealthTellsOfSinkAndStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

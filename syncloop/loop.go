@@ -35,7 +35,9 @@ type SyncLoop struct {
 	rules   lifecycle.Rules
 	monitor Monitor
 	running atomic.Bool
-	over    chan struct{}
+	// nodeChanged is set while the loop has yet to hear of that.
+	nodeChanged atomic.Bool
+	over        chan struct{}
 
 	inbox    *inbox
 	dirty    *dirtySet

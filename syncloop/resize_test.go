@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
@@ -140,6 +141,44 @@ func TestResizeIsDeferredUntilThereIsRoom(t *testing.T) {
 		require.Equal(t, int64(3000), w.used())
 		require.Equal(t, []resize.Outcome{resize.Deferred, resize.Deferred, resize.Deferred, resize.Fits}, tries.all())
 	}, checked("3"), tries.note)
+}
+
+// A host says when its node is another one; until then nobody asks it.
+func TestNodeThatGrowsTakesInWhatWaits(t *testing.T) {
+	var tries tries
+	var cpus atomic.Int64
+	cpus.Store(2)
+	inBubble(t, func(t *testing.T, w *world) {
+		p, late := pod("web", cpu("1")), pod("late", cpu("2"))
+		w.add(p, late)
+		w.update(asks(p, "3", 2))
+		require.Equal(t, v1.PodPending, w.phase(late.UID))
+		require.NotNil(t, w.said(p.UID, v1.PodResizePending))
+
+		cpus.Store(5)
+		sleep(30 * time.Second)
+		require.Equal(t, "1 1 1", w.has(p.UID))
+		for range 3 {
+			w.NodeChanged()
+		}
+		sleep(2 * time.Second)
+		require.Equal(t, "3 3 3", w.has(p.UID))
+		require.Equal(t, v1.PodRunning, w.phase(late.UID))
+		require.Equal(t, []resize.Outcome{resize.Deferred, resize.Fits}, tries.all())
+	}, tries.note, func(c *syncloop.Config) {
+		c.AdmissionRetry = time.Hour
+		c.Admission = &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{
+			Name: "fit", Handler: admission.AdmitFunc(func(_ context.Context, req admission.Request) (admission.Verdict, error) {
+				cpu := v1.ResourceList{v1.ResourceCPU: *resource.NewQuantity(cpus.Load(), resource.DecimalSI)}
+				for _, s := range admission.Shortages(req.Pod, cpu, req.Ledger) {
+					if s.Resource == v1.ResourceCPU {
+						return admission.RetryLater(s.Reason(), s.Message(), 0), nil
+					}
+				}
+				return admission.Admitted(), nil
+			}),
+		}}}
+	})
 }
 
 // One that becomes smaller lets another one grow, once its containers have let go

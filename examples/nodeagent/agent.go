@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/syncloop"
@@ -68,7 +69,7 @@ func runAgent(o options) error {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	a.ask = &control{node: a.node, loop: house.loop, probes: house.probes, runtime: house.runtime, evictor: house.evictor, objects: house.objects, events: a.events}
+	a.ask = &control{node: a.node, loop: house.loop, probes: house.probes, runtime: house.runtime, evictor: house.evictor, events: a.events}
 	asked, err := serveControl(ctx, o.root, a.ask)
 	if err != nil {
 		return err
@@ -175,7 +176,8 @@ func (a *agent) finish(pods []*v1.Pod) {
 
 func (a *agent) pods() []*v1.Pod { return podsOf(a.house.loop) }
 
-// podsOf are the pods of a loop with what is known of them now.
+// podsOf are the pods of a loop with what is known of them now. One that is being
+// stopped is marked for deletion, whoever stops it, so that it shows.
 func podsOf(loop *syncloop.SyncLoop) []*v1.Pod {
 	views := loop.Pods()
 	pods := make([]*v1.Pod, 0, len(views))
@@ -186,6 +188,9 @@ func podsOf(loop *syncloop.SyncLoop) []*v1.Pod {
 		pod := *v.Pod
 		if v.Status != nil {
 			pod.Status = *v.Status
+		}
+		if v.Stage == lifecycle.Terminating && pod.DeletionTimestamp == nil {
+			pod.DeletionTimestamp = new(metav1.NewTime(v.Deadline))
 		}
 		pods = append(pods, &pod)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,11 +53,13 @@ func (e exitCode) Error() string { return "exit status " + strconv.Itoa(int(e)) 
 
 // ask runs a sub-command and returns the exit status.
 func ask(name string, args []string) int {
-	c := &client{stdout: os.Stdout, stderr: os.Stderr}
+	c := &client{output: "table", stdout: os.Stdout, stderr: os.Stderr}
 	fs := flag.NewFlagSet("nodeagent "+name, flag.ContinueOnError)
 	fs.StringVar(&c.root, "root", "", "`folder` of the agent (default: the same as the agent's)")
-	fs.StringVar(&c.output, "o", "table", "`table or json`")
-	if name == "logs" {
+	switch name {
+	case "status", "explain", "events":
+		fs.StringVar(&c.output, "o", "table", "`table or json`")
+	case "logs":
 		fs.BoolVar(&c.follow, "f", false, "go on with what the container writes")
 		fs.IntVar(&c.tail, "tail", 0, "`lines` from the end (default: all)")
 	}
@@ -64,8 +67,13 @@ func ask(name string, args []string) int {
 		fmt.Fprintln(c.stderr, "usage: nodeagent", usages[name])
 		fs.PrintDefaults()
 	}
-	if err := fs.Parse(args); err != nil {
+	names, err := parseAnywhere(fs, args)
+	if err != nil {
 		return usage(err)
+	}
+	if err := checkOutput(c.output); err != nil {
+		c.fail(err)
+		return exitUsage
 	}
 	root, err := rootFolder(c.root)
 	if err != nil {
@@ -77,7 +85,7 @@ func ask(name string, args []string) int {
 	}}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err = asks[name](ctx, c, fs.Args())
+	err = asks[name](ctx, c, names)
 	var code exitCode
 	switch {
 	case errors.Is(err, errUsage):
@@ -89,6 +97,24 @@ func ask(name string, args []string) int {
 		return c.fail(err)
 	}
 	return exitOK
+}
+
+// parseAnywhere reads flags before, between and behind names, up to "--", and
+// returns the rest.
+func parseAnywhere(fs *flag.FlagSet, args []string) (names []string, err error) {
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	for args, rest := args[:end], args[end:]; ; {
+		if err := fs.Parse(args); err != nil {
+			return nil, err
+		}
+		if fs.NArg() == 0 {
+			return append(names, rest...), nil
+		}
+		names, args = append(names, fs.Arg(0)), fs.Args()[1:]
+	}
 }
 
 func (c *client) fail(err error) int {
@@ -116,6 +142,9 @@ func (c *client) get(ctx context.Context, method, path string, query url.Values,
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 			return nil, fmt.Errorf("no agent runs on %s", c.root)
+		}
+		if errors.Is(err, os.ErrPermission) {
+			return nil, fmt.Errorf("the agent on %s answers only the user that it runs as, and root", c.root)
 		}
 		return nil, err
 	}

@@ -37,9 +37,23 @@ func writePressure(w io.Writer, node *v1.Node, now time.Time) error {
 	return nil
 }
 
-// roundLimit is how long a round may take: a stop that takes longer than the
-// kubelet waits for one is stuck.
+// roundLimit is how long a round may take beyond the grace of the pods that it
+// evicts: one that takes longer is stuck.
 const roundLimit = time.Minute
+
+// part is what status and dump tell of eviction.
+func (e *evictor) part() syncloop.Part {
+	return syncloop.Part{
+		Name:   "eviction",
+		Health: func() syncloop.HealthCheck { return e.health(time.Now()) },
+		Dump: func() any {
+			if e.manager == nil {
+				return nil
+			}
+			return e.manager.Health()
+		},
+	}
+}
 
 // health tells how eviction does.
 func (e *evictor) health(now time.Time) syncloop.HealthCheck {
@@ -55,8 +69,13 @@ func (e *evictor) health(now time.Time) syncloop.HealthCheck {
 	if h.Stuck != nil {
 		c.OK, c.Detail = false, h.Stuck.String()
 	}
-	if !h.RoundSince.IsZero() && now.Sub(h.RoundSince) > roundLimit {
-		c.OK, c.Detail = false, "a round has not ended since "+duration.HumanDuration(now.Sub(h.RoundSince))
+	limit, victims := roundLimit, ""
+	for _, v := range h.Evicting {
+		limit = max(limit, roundLimit+v.Grace())
+		victims += fmt.Sprintf(", evicts %s/%s within %v", v.Pod.Namespace, v.Pod.Name, v.Grace())
+	}
+	if running := now.Sub(h.RoundSince); !h.RoundSince.IsZero() && (running > limit || victims != "") {
+		c.OK, c.Detail = c.OK && running <= limit, "a round has not ended since "+duration.HumanDuration(running)+victims
 	}
 	c.LastError = firstProblem(h)
 	c.OK = c.OK && c.LastError == ""

@@ -32,7 +32,6 @@ type control struct {
 	probes  *probe.Manager
 	runtime *podruntime.Runtime
 	evictor *evictor
-	objects *objects
 	events  *eventLog
 }
 
@@ -76,7 +75,7 @@ type answer struct {
 func (c *control) status(w http.ResponseWriter, _ *http.Request) {
 	writeJSONAnswer(w, answer{
 		Node: c.evictor.nodeNow(), Pods: podsOf(c.loop),
-		Health:        append(append(c.loop.Health(), c.evictor.health(time.Now())), c.objects.health()...),
+		Health:        c.loop.Health(),
 		FailingProbes: failing(c.loop, c.probes),
 	})
 }

@@ -56,6 +56,9 @@ func TestAskingARunningAgent(t *testing.T) {
 	require.Equal(t, exitFault, code)
 	require.Contains(t, said, "no pod is called nobody")
 
+	_, said, code = asked(t, y.root, "explain", "a", "-o", "json")
+	require.Equal(t, exitOK, code, said)
+
 	out, _, code = asked(t, y.root, "events", "default/a-node")
 	require.Equal(t, exitOK, code)
 	require.Contains(t, out, "Started")
@@ -73,6 +76,8 @@ func TestAskingARunningAgent(t *testing.T) {
 	out, _, code = asked(t, y.root, "dump")
 	require.Equal(t, exitOK, code)
 	require.True(t, json.Valid([]byte(out)))
+	require.Contains(t, out, `"eviction"`)
+	require.Contains(t, out, "memory.available")
 
 	agent.signal(syscall.SIGUSR1)
 	agent.says("was written to", "dump-")
@@ -83,7 +88,7 @@ func TestAskingARunningAgent(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, json.Valid(data))
 
-	for _, args := range [][]string{{"status", "x"}, {"explain"}, {"logs"}, {"exec", "a"}, {"exec", "--", "ls"}, {"dump", "x"}} {
+	for _, args := range [][]string{{"status", "x"}, {"explain"}, {"logs"}, {"exec", "a"}, {"exec", "--", "ls"}, {"dump", "x"}, {"status", "-o", "yaml"}, {"dump", "-o", "table"}} {
 		_, _, code := asked(t, y.root, args...)
 		require.Equal(t, exitUsage, code, args)
 	}

@@ -80,8 +80,8 @@ func (o *options) check(rest []string) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%q is neither a flag nor a sub-command", rest[0])
 	}
-	if o.output != "table" && o.output != "json" {
-		return fmt.Errorf("-o %s: give table or json", o.output)
+	if err := checkOutput(o.output); err != nil {
+		return err
 	}
 	if err := o.checkpoint.Validate(); err != nil {
 		return fmt.Errorf("--checkpoint: %w", err)
@@ -107,6 +107,13 @@ func (o *options) check(rest []string) error {
 	root, err := rootFolder(o.root)
 	o.root = root
 	return err
+}
+
+func checkOutput(form string) error {
+	if form != "table" && form != "json" {
+		return fmt.Errorf("-o %s: give table or json", form)
+	}
+	return nil
 }
 
 // rootFolder is the folder that --root names, or the fixed one.

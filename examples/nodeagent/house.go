@@ -118,6 +118,7 @@ func (h *house) wire(o options, node *v1.Node, events *eventLog) error {
 		Sink:        sink,
 		Events:      events,
 		HostIPs:     []string{o.nodeIP},
+		Parts:       append([]syncloop.Part{h.evictor.part()}, h.objects.parts()...),
 		Hooks:       admissionEvents(events),
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -56,18 +57,23 @@ func (o *objects) run(ctx context.Context, parts *sync.WaitGroup) {
 	parts.Go(func() { _ = o.cache.Run(ctx) })  // the folder's watches end with the context
 }
 
-// health tells how the objects do that pods refer to.
-func (o *objects) health() []syncloop.HealthCheck {
+// parts are what status and dump tell of the objects.
+func (o *objects) parts() []syncloop.Part {
 	if o == nil {
 		return nil
 	}
-	stats := o.cache.Stats()
+	return []syncloop.Part{{Name: "objects", Health: o.health}}
+}
+
+// health tells how the folder does, and how many of its objects pods refer to.
+func (o *objects) health() syncloop.HealthCheck {
+	folder, stats := o.folder.Status(), o.cache.Stats()
 	check := syncloop.HealthCheck{
-		Name: "objects", OK: stats.Err == nil,
-		Detail: fmt.Sprintf("%d ConfigMaps and Secrets of %s in use", stats.Objects, o.path),
+		Name: "objects", OK: true, Since: folder.LastGood,
+		Detail: fmt.Sprintf("%d of %d ConfigMaps and Secrets of %s in use", stats.Objects, folder.Objects, o.path),
 	}
-	if stats.Err != nil {
-		check.LastError = stats.Err.Error()
+	if err := cmp.Or(folder.Err, stats.Err); err != nil {
+		check.OK, check.LastError = false, err.Error()
 	}
-	return []syncloop.HealthCheck{check}
+	return check
 }

@@ -95,6 +95,10 @@ func TestPodsUseConfigMapsAndSecrets(t *testing.T) {
 	b := y.up("b", 0)
 	y.shows("b", "two")
 	keepsToItself(t, y.root, agent)
+	eventually(t, func() bool {
+		out, _, _ := asked(t, y.root, "status")
+		return strings.Contains(out, "objects                FAILING") || strings.Contains(out, "objects       FAILING")
+	}, "a refused object is a check that fails")
 
 	agent.signal(syscall.SIGKILL)
 	agent.wait()

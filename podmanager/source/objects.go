@@ -36,7 +36,31 @@ type Objects struct {
 	once  sync.Once
 	mu    sync.Mutex
 	state *objectState
+	read  time.Time // when the folder was last read without an error
 	told  map[string]bool
+}
+
+// ObjectsStatus is how a folder of objects does.
+type ObjectsStatus struct {
+	// Objects is how many there are, ConfigMaps and Secrets.
+	Objects int
+	// LastGood is when it was last read and nothing was wrong; zero for never.
+	LastGood time.Time
+	// Err is what is wrong with it now, nil for nothing: the folder can't be read,
+	// or manifests in it are refused.
+	Err error
+}
+
+// Status tells how the folder does. It may be called at any time.
+func (o *Objects) Status() ObjectsStatus {
+	state := o.now()
+	o.mu.Lock()
+	s := ObjectsStatus{LastGood: o.read, Err: state.err}
+	o.mu.Unlock()
+	for _, group := range state.groups {
+		s.Objects += len(group)
+	}
+	return s
 }
 
 // objectState is what the folder held at a time; it is not written to.
@@ -118,12 +142,18 @@ func (o *Objects) take(read reading[podmanager.Object]) {
 			o.OnProblem(p)
 		}
 	}
-	if !read.changed && sameText(old.err, read.err) && old.heard == state.heard {
+	same := !read.changed && sameText(old.err, read.err) && old.heard == state.heard
+	o.mu.Lock()
+	if read.err == nil {
+		o.read = time.Now()
+	}
+	if !same {
+		o.state = state
+	}
+	o.mu.Unlock()
+	if same {
 		return
 	}
-	o.mu.Lock()
-	o.state = state
-	o.mu.Unlock()
 	close(old.next)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -140,10 +141,17 @@ func TestObjectsKeepTheLastGood(t *testing.T) {
 	require.Equal(t, path, bad.File)
 	require.NotContains(t, bad.Error(), "hunter2")
 	require.Equal(t, "one", read())
+	require.Eventually(t, func() bool { return strings.Contains(w.objects.Status().Err.Error(), path) }, time.Minute, time.Millisecond,
+		"the folder is known to be in a bad way, whoever refers to it")
+	require.Equal(t, 1, w.objects.Status().Objects)
+	require.Zero(t, w.objects.Status().LastGood, "pod.yaml is no object")
 
 	replace(t, path, "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: two}\n")
 	require.Eventually(t, func() bool { return read() == "two" }, time.Minute, time.Millisecond)
 	require.Len(t, told(), 2)
+	require.NoError(t, os.Remove(filepath.Join(dir, "pod.yaml")))
+	require.Eventually(t, func() bool { return w.objects.Status().Err == nil }, time.Minute, time.Millisecond)
+	require.NotZero(t, w.objects.Status().LastGood)
 }
 
 // Before there is an answer, a folder that is missing is an error, and never a
