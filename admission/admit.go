@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Admit judges the pod and, if it is admitted, makes the reservations of the
@@ -42,7 +42,7 @@ func (c *Chain) AdmitPrepared(ctx context.Context, p *Prepared) (Decision, error
 		return d, err
 	}
 	if d.Outcome == Admit {
-		c.reserve(ctx, p, &d)
+		c.reserve(ctx, p, &d, func(_ string, r Reserver) { r.Release(p.pod) })
 	}
 	if d.Outcome != Admit && d.Plan == nil {
 		c.release(before)
@@ -70,14 +70,14 @@ func (c *Chain) Enter(pod *v1.Pod) error { return c.Ledger.AddPrepared(c.Prepare
 // Update counts a pod that is in by what it is now; see [Ledger.Update].
 func (c *Chain) Update(pod *v1.Pod) error { return c.Ledger.UpdatePrepared(c.Prepare(pod)) }
 
-// Remove takes a pod out of the ledger, gives back what was reserved for it, and
-// tells whether it was in.
-func (c *Chain) Remove(uid types.UID) bool {
-	e := c.Ledger.find(Key(uid))
+// Remove takes the pod of a key out of the ledger, gives back what was reserved
+// for it, and tells whether it was in.
+func (c *Chain) Remove(key Key) bool {
+	e := c.Ledger.find(key)
 	if e == nil {
 		return false
 	}
-	c.Ledger.remove(e.key)
+	c.Ledger.remove(key)
 	c.release(e)
 	return true
 }
@@ -85,15 +85,19 @@ func (c *Chain) Remove(uid types.UID) bool {
 // Reserver is an optional power of an [AdmitHandler]: it sets something aside
 // for a pod, as devices or whole CPUs. Its Admit is as pure as any. Reserve is
 // called once all checks have admitted the pod; then Commit, when all Reservers
-// have, or Release, when one of them has not. Release comes at the pod's end too.
-// All three are called by the chain's one writer. Reserve may be called for a pod
-// that has its things already, and leaves it at that; if the pod asks for more by
-// now, for a resize, a refusal leaves it what it has. Release may be called again,
-// or for a pod that has nothing. Package admissiontest has a suite for it.
+// have, or Release, when one of them has not. Release comes at the pod's end too,
+// and may come again, or for a pod that has nothing. All three are called by the
+// chain's one writer. Package admissiontest has a suite for it.
+//
+// Reserve may be called for a pod that has its things already: it has then what
+// it needs as it is given now. So a resize is reserved for, and, when another
+// Reserver refuses it, taken back by Reserve and Commit of the pod as it was. A
+// pod that is entered unasked, as one that runs when its agent starts, is not
+// reserved for: a Reserver that outlives its agent remembers by itself.
 type Reserver interface {
 	AdmitHandler
 	// Reserve sets aside what the pod needs. A verdict other than Admit, or an
-	// error, leaves nothing set aside.
+	// error, leaves all as it was.
 	Reserve(ctx context.Context, req Request) (Verdict, error)
 	// Commit makes the reservation last.
 	Commit(pod *v1.Pod)
@@ -101,26 +105,33 @@ type Reserver interface {
 	Release(pod *v1.Pod)
 }
 
-// reserve runs the Reservers in order; the first that refuses becomes the
-// verdict, and what was set aside before it is given back.
-func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision) {
-	var held []Reserver
-	for _, check := range c.Checks {
-		r, ok := check.Handler.(Reserver)
-		if !ok {
-			continue
+// reservers are the checks that set something aside, in order, with their names.
+func (c *Chain) reservers() iter.Seq2[string, Reserver] {
+	return func(yield func(string, Reserver) bool) {
+		for _, check := range c.Checks {
+			if r, ok := check.Handler.(Reserver); ok && !yield(check.Name, r) {
+				return
+			}
 		}
-		if v := c.reserveOne(ctx, p, check.Name, r); v.Outcome != Admit {
+	}
+}
+
+// reserve runs the Reservers in order; the first that refuses becomes the
+// verdict, and those before it undo what they did, the last first.
+func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision, undo func(name string, r Reserver)) {
+	var undone []func()
+	for name, r := range c.reservers() {
+		if v := c.reserveOne(ctx, p, name, r); v.Outcome != Admit {
 			d.Failures, d.Verdict = []CheckVerdict{v}, v.Verdict
-			for _, h := range slices.Backward(held) {
-				h.Release(p.pod)
+			for _, f := range slices.Backward(undone) {
+				f()
 			}
 			return
 		}
-		held = append(held, r)
+		undone = append(undone, func() { undo(name, r) })
 	}
-	for _, h := range held {
-		h.Commit(p.pod)
+	for _, r := range c.reservers() {
+		r.Commit(p.pod)
 	}
 }
 
@@ -140,19 +151,17 @@ func (c *Chain) release(e *entry) {
 	if e == nil {
 		return
 	}
-	for _, check := range c.Checks {
-		if r, ok := check.Handler.(Reserver); ok {
-			r.Release(e.pod)
-		}
+	for _, r := range c.reservers() {
+		r.Release(e.pod)
 	}
 }
 
 // Allocator hands out what a node has in pieces: devices, CPUs, memory banks. It
 // is called as a [Reserver] is. Package admissiontest has a suite for it.
 type Allocator interface {
-	// Allocate sets aside what the pod needs; for a pod that has it already it
-	// does nothing. An error leaves the pod with what it had before. One with a
-	// method Type() string, or that wraps such an error, is a refusal with that
+	// Allocate sets aside what the pod needs, and no more; a pod that has just
+	// that already keeps it. An error leaves the pod with what it had before. One
+	// with a method Type() string, or that wraps such an error, is a refusal with that
 	// Reason; any other one is tried again.
 	Allocate(ctx context.Context, pod *v1.Pod) error
 	// Free gives back all that the pod has.

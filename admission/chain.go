@@ -125,7 +125,7 @@ func (c *Chain) ask(ctx context.Context, req Request, all bool) []CheckVerdict {
 	if c.Nodes != nil {
 		node, err := c.node(ctx, false)
 		if err != nil {
-			return c.askWithoutNode(ctx, req, err)
+			return c.askWithoutNode(ctx, req, err, all)
 		}
 		req.Node = node
 	}
@@ -156,12 +156,14 @@ func (c *Chain) askEach(ctx context.Context, req Request, predicates *v1.Node, a
 
 // askWithoutNode asks those checks that need no node; the node that can't be read
 // stands in the place of the first one that does.
-func (c *Chain) askWithoutNode(ctx context.Context, req Request, err error) []CheckVerdict {
+func (c *Chain) askWithoutNode(ctx context.Context, req Request, err error, all bool) []CheckVerdict {
 	var verdicts []CheckVerdict
 	said := false
 	for _, check := range c.Checks {
 		if classOf(check.Handler) == PodAlone {
-			verdicts = append(verdicts, check.judge(ctx, req))
+			if v := check.judge(ctx, req); all || v.Outcome != Admit {
+				verdicts = append(verdicts, v)
+			}
 		} else if !said {
 			said = true
 			verdicts = append(verdicts, unreadableNode(err))

@@ -171,7 +171,7 @@ func TestVictimThatCannotBeStopped(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		static := newPod(name, resources("cpu", "1"))
 		static.Annotations = map[string]string{"kubernetes.io/config.source": "file"}
-		require.True(t, chain.Remove(static.UID))
+		require.True(t, chain.Remove(admission.KeyOf(static)))
 		require.NoError(t, chain.Enter(static))
 	}
 	require.Equal(t, admission.Rejected("UnexpectedAdmissionError",

@@ -30,32 +30,20 @@ func (c *Chain) Resize(ctx context.Context, pod *v1.Pod) (Decision, error) {
 		return d, err
 	}
 	c.Ledger.remove(p.key)
+	c.reserve(ctx, p, &d, func(name string, r Reserver) {
+		// It gives back what it had not before, also when nobody waits any more.
+		if v := c.reserveOne(context.WithoutCancel(ctx), before.Prepared, name, r); v.Outcome != Admit {
+			d.Failures = append(d.Failures, v)
+			return
+		}
+		r.Commit(before.pod)
+	})
 	after := before
-	if c.reserveMore(ctx, p, &d); d.Outcome == Admit {
+	if d.Outcome == Admit {
 		after = &entry{Prepared: p, order: before.order, stay: before.stay}
 	}
 	c.Ledger.enter(after)
 	return d, nil
-}
-
-// reserveMore has the Reservers set aside what a pod needs that has its things
-// already. The first that refuses becomes the verdict; the pod keeps what it has.
-func (c *Chain) reserveMore(ctx context.Context, p *Prepared, d *Decision) {
-	var held []Reserver
-	for _, check := range c.Checks {
-		r, ok := check.Handler.(Reserver)
-		if !ok {
-			continue
-		}
-		if v := c.reserveOne(ctx, p, check.Name, r); v.Outcome != Admit {
-			d.Failures, d.Verdict = []CheckVerdict{v}, v.Verdict
-			return
-		}
-		held = append(held, r)
-	}
-	for _, r := range held {
-		r.Commit(p.pod)
-	}
 }
 
 // Held is what the ledger counts for the pod of a key; false if it is not in.

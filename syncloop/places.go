@@ -127,8 +127,9 @@ func (l *SyncLoop) occupies(uid types.UID) bool {
 // vacate frees the place of a pod that is gone.
 func (l *SyncLoop) vacate(uid types.UID) {
 	if l.occupies(uid) {
-		room, _ := l.cfg.Admission.Ledger.Held(admission.Key(uid))
-		l.cfg.Admission.Remove(uid)
+		key := admission.Key(uid)
+		room, _ := l.cfg.Admission.Ledger.Held(key)
+		l.cfg.Admission.Remove(key)
 		l.resizes.Freed(room)
 		l.askAgain()
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -29,6 +30,7 @@ var reserverRules = []reserverRule{
 	{"RefusalIsWhole", "a refusal leaves nothing set aside, not even a part", refusalIsWhole},
 	{"ReleaseOnce", "releasing a pod again, or one that has nothing, gives nothing back", releaseOnce},
 	{"Resize", "a pod that is refused more keeps what it has, and all that it got comes back", resizes},
+	{"TakesBack", "more that was reserved for a pod, and not committed, is given back when it is asked for less", takesBack},
 	{"EndedContext", "a call whose context has ended reserves all or nothing", endedContext},
 }
 
@@ -136,7 +138,7 @@ func givesBack(ctx context.Context, t *tenancy) error {
 
 func rollsBack(ctx context.Context, t *tenancy) error {
 	alone := t.chain.Checks
-	t.chain.Checks = append(alone[:1:1], admission.Check{Name: "Refuser", Handler: refuser{}})
+	t.chain.Checks = besideRefuser(alone)
 	if _, err := t.fill(ctx, mostPods); err != nil {
 		return err
 	}
@@ -147,6 +149,10 @@ func rollsBack(ctx context.Context, t *tenancy) error {
 	}
 	t.chain.Checks = alone
 	return t.wantRoom(ctx, t.room, "after reservations that another Reserver undid")
+}
+
+func besideRefuser(checks []admission.Check) []admission.Check {
+	return append(slices.Clone(checks), admission.Check{Name: "Refuser", Handler: refuser{}})
 }
 
 // refuser is a Reserver that never has anything.
@@ -218,6 +224,20 @@ func resizes(ctx context.Context, t *tenancy) error {
 		return err
 	}
 	return t.wantRoom(ctx, t.room, "after a pod left that had asked for more")
+}
+
+func takesBack(ctx context.Context, t *tenancy) error {
+	in, err := t.fill(ctx, 1)
+	if err != nil || len(in) == 0 {
+		return err
+	}
+	alone := t.chain.Checks
+	t.chain.Checks = besideRefuser(alone)
+	if _, err := t.chain.Resize(ctx, doubled(in[0])); err != nil {
+		return err
+	}
+	t.chain.Checks = alone
+	return t.wantRoom(ctx, t.room-1, "after a resize that another Reserver undid")
 }
 
 func endedContext(ctx context.Context, t *tenancy) error {

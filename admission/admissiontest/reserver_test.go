@@ -37,6 +37,7 @@ const (
 	freesStrangers
 	leavesParts
 	dropsWhatIsRefused
+	keepsMore
 	keepsWhenCancelled
 	writesPod
 	writesLedger
@@ -70,6 +71,8 @@ func (d *drawer) Reserve(ctx context.Context, req admission.Request) (admission.
 		d.free = 1 << 40
 	case takesAgain:
 		more = wants(req.Pod)
+	case keepsMore:
+		more = max(more, 0)
 	case writesPod:
 		req.Pod.Labels = map[string]string{"cpu": "0"}
 	case writesLedger:
@@ -145,6 +148,7 @@ func TestSuiteCatchesBrokenReservers(t *testing.T) {
 		freesStrangers:     "ReleaseOnce",
 		leavesParts:        "RefusalIsWhole",
 		dropsWhatIsRefused: "Resize",
+		keepsMore:          "TakesBack",
 		keepsWhenCancelled: "EndedContext",
 		writesPod:          "DoesNotWrite",
 		writesLedger:       "DoesNotWrite",

@@ -89,7 +89,7 @@ func (t *tenancy) wantRoom(ctx context.Context, want int, when string) error {
 
 // leave ends a pod.
 func (t *tenancy) leave(pod *v1.Pod) error {
-	if !t.chain.Remove(pod.UID) {
+	if !t.chain.Remove(admission.KeyOf(pod)) {
 		return errors.New("a pod that was admitted is not in the ledger")
 	}
 	return nil

@@ -84,7 +84,7 @@ func walkResize(ctx context.Context, p *page) error {
 		return err
 	}
 	room, _ := chain.Ledger.Held(admission.KeyOf(batch))
-	chain.Remove(batch.UID)
+	chain.Remove(admission.KeyOf(batch))
 	queue.Freed(room)
 	p.in("batch has ended")
 	if err := try(wants); err != nil {

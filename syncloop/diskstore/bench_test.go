@@ -93,7 +93,7 @@ func (n *batchNode) admit(b *testing.B, pods []*v1.Pod) {
 func (n *batchNode) remove(b *testing.B, pods []*v1.Pod) {
 	var gone []types.UID
 	for _, pod := range pods {
-		n.chain.Remove(pod.UID)
+		n.chain.Remove(admission.KeyOf(pod))
 		gone = append(gone, pod.UID)
 	}
 	require.NoError(b, n.store.Commit(b.Context(), syncloop.Batch{Delete: gone}))
