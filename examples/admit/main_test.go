@@ -61,11 +61,14 @@ func TestBadInput(t *testing.T) {
 	pod := func(rest string) string { return "kind: Pod\nmetadata: {name: x}\n" + rest }
 	for _, c := range []struct{ name, stdin, says string }{
 		{"a quantity that is none", pod("spec: {containers: [{name: c, resources: {requests: {cpu: lots}}}]}"),
-			"-: spec.containers[0].resources.requests.cpu: quantities must match"},
+			`-: spec.containers[0].resources.requests[cpu]: Invalid value: "lots": quantities must match`},
+		{"a quantity without end", pod("spec: {volumes: [{name: v, emptyDir: {sizeLimit: 1e999999999}}]}"),
+			"-: spec.volumes[0].emptyDir.sizeLimit: Invalid value"},
 		{"another type", pod("spec: {containers: {name: c}}"), "spec.containers"},
 		{"another kind", "kind: Service\nmetadata: {name: x}", `-: kind is "Service", and should be Pod`},
 		{"in a list", "kind: List\nitems: [{kind: Secret}]", `-, items[0]: kind is "Secret"`},
 		{"in a second document", pod("") + "\n---\nkind: ConfigMap", "-, document 2: kind is"},
+		{"lists in lists", strings.Repeat(`{"kind":"List","items":[`, 5000) + strings.Repeat("]}", 5000), "nested more than 10 deep"},
 		{"no name", "kind: Pod", "metadata.name is missing"},
 		{"no YAML", "\t{", "-: "},
 		{"a number", "42", "it is no object"},

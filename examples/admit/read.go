@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/kubeparts/kubeparts/podmanager/manifest"
 )
 
 // reader reads objects from files, and from the standard input once.
@@ -71,10 +71,10 @@ func (it item) decode(kind string, into any) error {
 	if it.kind != kind {
 		return fmt.Errorf("%s: kind is %q, and should be %s", it.where, it.kind, kind)
 	}
-	if field, err := badQuantity("", it.raw); err != nil {
-		return fmt.Errorf("%s: %s: %w", it.where, field, err)
+	if err := manifest.CheckQuantities(it.raw, into); err != nil {
+		return fmt.Errorf("%s: %w", it.where, err)
 	}
-	if err := json.Unmarshal(it.raw, into); err != nil {
+	if err := utiljson.Unmarshal(it.raw, into); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
 			return fmt.Errorf("%s: %s: %s instead of %s", it.where, wrong.Field, wrong.Value, wrong.Type)
@@ -106,7 +106,7 @@ func (r *reader) items(file string) ([]item, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", where, err)
 		}
-		found, err := unlist(where, raw)
+		found, err := unlist(where, raw, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +125,13 @@ func (r *reader) open(file string) (io.ReadCloser, error) {
 	return io.NopCloser(r.stdin), nil
 }
 
-func unlist(where string, raw json.RawMessage) ([]item, error) {
+// deepestList is how deep lists may stand in lists: each level is read anew.
+const deepestList = 10
+
+func unlist(where string, raw json.RawMessage, depth int) ([]item, error) {
+	if depth > deepestList {
+		return nil, fmt.Errorf("%s: lists are nested more than %d deep", where, deepestList)
+	}
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil // an empty document
 	}
@@ -133,7 +139,7 @@ func unlist(where string, raw json.RawMessage) ([]item, error) {
 		Kind  string            `json:"kind"`
 		Items []json.RawMessage `json:"items"`
 	}
-	if err := json.Unmarshal(raw, &head); err != nil {
+	if err := utiljson.Unmarshal(raw, &head); err != nil {
 		return nil, fmt.Errorf("%s: it is no object: %w", where, err)
 	}
 	listed, isList := map[string]string{"List": "", "PodList": "Pod", "NodeList": "Node"}[head.Kind]
@@ -142,7 +148,7 @@ func unlist(where string, raw json.RawMessage) ([]item, error) {
 	}
 	var all []item
 	for i, raw := range head.Items {
-		found, err := unlist(fmt.Sprintf("%s, items[%d]", where, i), raw)
+		found, err := unlist(fmt.Sprintf("%s, items[%d]", where, i), raw, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -152,46 +158,4 @@ func unlist(where string, raw json.RawMessage) ([]item, error) {
 		all = append(all, found...)
 	}
 	return all, nil
-}
-
-// badQuantity finds the first quantity that is none and names its field, which
-// the decoder does not.
-func badQuantity(path string, raw json.RawMessage) (string, error) {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(raw, &fields) != nil {
-		var list []json.RawMessage
-		if json.Unmarshal(raw, &list) != nil {
-			return "", nil
-		}
-		for i, raw := range list {
-			if field, err := badQuantity(fmt.Sprintf("%s[%d]", path, i), raw); err != nil {
-				return field, err
-			}
-		}
-		return "", nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		field := name
-		if path != "" {
-			field = path + "." + name
-		}
-		switch name {
-		case "requests", "limits", "allocatable", "capacity", "overhead":
-			var quantities map[string]json.RawMessage
-			if json.Unmarshal(fields[name], &quantities) != nil {
-				continue
-			}
-			for _, r := range slices.Sorted(maps.Keys(quantities)) {
-				var q resource.Quantity
-				if err := json.Unmarshal(quantities[r], &q); err != nil {
-					return field + "." + r, err
-				}
-			}
-		default:
-			if found, err := badQuantity(field, fields[name]); err != nil {
-				return found, err
-			}
-		}
-	}
-	return "", nil
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -10,8 +8,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/podmanager/manifest"
 )
 
 // options are the command line.
@@ -117,7 +117,10 @@ func readJSON(path string, into any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.NewDecoder(bytes.NewReader(text)).Decode(into); err != nil {
+	if err = manifest.CheckQuantities(text, into); err == nil {
+		err = utiljson.Unmarshal(text, into)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

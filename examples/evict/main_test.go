@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,6 +56,14 @@ func TestWhatIf(t *testing.T) {
 	require.NoError(t, run(append(files, "--eviction-hard", "memory.available<1Mi", "--rank", "pid.available"), &out, io.Discard))
 	require.Contains(t, out.String(), "evict       nobody\n")
 	require.Contains(t, out.String(), "priority -20, uses 0 of pids")
+}
+
+// Such a quantity would keep a processor busy for minutes.
+func TestQuantityWithoutEnd(t *testing.T) {
+	node := filepath.Join(t.TempDir(), "node.json")
+	require.NoError(t, os.WriteFile(node, []byte(`{"status":{"allocatable":{"memory":"1e999999999"}}}`), 0o600))
+	err := run(append(files, "--node", node), io.Discard, io.Discard)
+	require.ErrorContains(t, err, node+": status.allocatable[memory]: Invalid value")
 }
 
 func TestBadCommandLines(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -52,7 +53,21 @@ func boundQuantities(raw []byte, into reflect.Type) error {
 	if !costly(raw) {
 		return nil
 	}
-	w := quantityWalk{dec: json.NewDecoder(bytes.NewReader(raw))}
+	return walkQuantities(raw, into, false)
+}
+
+// CheckQuantities refuses JSON, to be decoded into a value of the type of into,
+// with a quantity that can't be parsed, which the decoder of Kubernetes reports
+// without its field, or that would take for ever to parse, as 1e999999999. It is
+// for those who decode without a [Decoder], by a decoder to which names differ in
+// case, as that of k8s.io/apimachinery/pkg/util/json. The error is a *field.Error;
+// other faults of the JSON are left to the decoder.
+func CheckQuantities(raw []byte, into any) error {
+	return walkQuantities(raw, reflect.TypeOf(into), true)
+}
+
+func walkQuantities(raw []byte, into reflect.Type, parse bool) error {
+	w := quantityWalk{dec: json.NewDecoder(bytes.NewReader(raw)), parse: parse}
 	w.dec.UseNumber()
 	w.value(into, nil)
 	return w.found
@@ -63,6 +78,7 @@ func boundQuantities(raw []byte, into reflect.Type) error {
 // decoder to say what is wrong with the JSON. Types bound how deep it goes.
 type quantityWalk struct {
 	dec   *json.Decoder
+	parse bool
 	found error
 }
 
@@ -81,11 +97,16 @@ func (w *quantityWalk) value(t reflect.Type, path *field.Path) bool {
 	}
 	switch v := token.(type) {
 	case json.Delim:
+		if t == quantityType && w.parse {
+			return w.scalar(v.String(), t, path)
+		}
 		return w.members(v == '{', t, path)
 	case json.Number:
 		return w.scalar(string(v), t, path)
 	case string:
 		return w.scalar(v, t, path)
+	case bool:
+		return w.scalar(strconv.FormatBool(v), t, path)
 	}
 	return true
 }
@@ -112,9 +133,15 @@ func (w *quantityWalk) members(object bool, t reflect.Type, path *field.Path) bo
 }
 
 func (w *quantityWalk) scalar(text string, t reflect.Type, path *field.Path) bool {
-	if t == quantityType && (len(text) > maxQuantity || costly(text)) {
+	switch {
+	case t != quantityType:
+	case len(text) > maxQuantity || costly(text):
 		w.found = field.Invalid(path, clip(text),
 			fmt.Sprintf("a quantity has at most %d characters, and %d digits in its exponent", maxQuantity, maxExponent))
+	case w.parse:
+		if _, err := resource.ParseQuantity(strings.TrimSpace(text)); err != nil {
+			w.found = field.Invalid(path, clip(text), err.Error())
+		}
 	}
 	return w.found == nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 )
 
 // Before they were bounded, each of these kept a processor busy for minutes.
@@ -45,4 +46,29 @@ func TestTextMayLookLikeAQuantity(t *testing.T) {
 	} {
 		require.Empty(t, Decoder{NodeName: "n"}.Decode([]byte(manifest), "f").Errors)
 	}
+}
+
+// Fields that a decoder reads are found by its own rules of names.
+func TestCheckQuantities(t *testing.T) {
+	for raw, says := range map[string]string{
+		`{"spec":{"overhead":{"cpu":"lots"}}}`:                  `spec.overhead[cpu]: Invalid value: "lots": quantities must match`,
+		`{"spec":{"overhead":{"cpu":"1e99999999"}}}`:            `spec.overhead[cpu]: Invalid value: "1e99999999": a quantity has at most`,
+		`{"spec":{"overhead":{"cpu":true}}}`:                    `spec.overhead[cpu]: Invalid value: "true"`,
+		`{"spec":{"overhead":{"cpu":{}}}}`:                      `spec.overhead[cpu]: Invalid value: "{"`,
+		`{"spec":{"overhead":{"cpu":[1]}}}`:                     `spec.overhead[cpu]: Invalid value: "["`,
+		`{"spec":{"overhead":{"cpu":""}}}`:                      `spec.overhead[cpu]: Invalid value: ""`,
+		`{"spec":{"overhead":{"cpu":null,"memory":" 1Gi "}}}`:   "",
+		`{"spec":{"overhead":7},"unknown":{"overhead":"lots"}}`: "",
+		`{"spec":`: "",
+		``:         "",
+		`[1,2]`:    "",
+	} {
+		err := CheckQuantities([]byte(raw), &v1.Pod{})
+		if says == "" {
+			require.NoError(t, err, raw)
+		} else {
+			require.ErrorContains(t, err, says, raw)
+		}
+	}
+	require.NoError(t, CheckQuantities([]byte(`{"a":"1e99999999"}`), nil))
 }
