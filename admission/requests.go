@@ -17,12 +17,12 @@ import (
 // quantity beyond int64 counts as the largest one, so that it fits nowhere, and
 // a negative one as zero.
 type Requests struct {
-	MilliCPU         int64
-	Memory           int64
-	EphemeralStorage int64
+	MilliCPU         int64 `json:"milliCPU,omitzero"`
+	Memory           int64 `json:"memory,omitzero"`
+	EphemeralStorage int64 `json:"ephemeralStorage,omitzero"`
 	// Scalar holds extended resources, hugepages and attachable volumes; nil
 	// when there are none.
-	Scalar map[v1.ResourceName]int64
+	Scalar map[v1.ResourceName]int64 `json:"scalar,omitzero"`
 }
 
 // PodRequests returns the effective requests of a pod: the larger of its
@@ -143,6 +143,23 @@ func (r Requests) Of(name v1.ResourceName) int64 {
 	default:
 		return r.Scalar[name]
 	}
+}
+
+// List is the requests as quantities, without those that are zero.
+func (r Requests) List() v1.ResourceList {
+	list := make(v1.ResourceList)
+	add := func(name v1.ResourceName, q *resource.Quantity) {
+		if !q.IsZero() {
+			list[name] = *q
+		}
+	}
+	add(v1.ResourceCPU, resource.NewMilliQuantity(r.MilliCPU, resource.DecimalSI))
+	add(v1.ResourceMemory, resource.NewQuantity(r.Memory, resource.BinarySI))
+	add(v1.ResourceEphemeralStorage, resource.NewQuantity(r.EphemeralStorage, resource.BinarySI))
+	for name, n := range r.Scalar {
+		add(name, resource.NewQuantity(n, resource.DecimalSI))
+	}
+	return list
 }
 
 // Zero tells whether there is nothing of any resource.

@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-helpers/resource"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podmanager"
@@ -19,26 +18,21 @@ import (
 
 // Takes is what a pod takes of its node while it runs.
 type Takes struct {
-	// Requests are its effective requests.
-	Requests v1.ResourceList
+	// Requests are what the ledger counts for it.
+	Requests admission.Requests
 	// HostPorts are the ports of the node that it has.
-	HostPorts []v1.ContainerPort
+	HostPorts []v1.ContainerPort `json:",omitzero"`
 }
 
-// takes tells what a pod takes; nil if nobody counts.
+// takes tells what a pod takes that is entered.
 func (l *SyncLoop) takes(pod *v1.Pod) *Takes {
 	chain := l.cfg.Admission
-	if chain == nil {
-		return nil
-	}
 	ports := chain.HostPorts
 	if ports == nil {
 		ports = admission.HostPorts
 	}
-	return &Takes{
-		Requests:  resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: true}),
-		HostPorts: ports(pod),
-	}
+	held, _ := chain.Ledger.Held(admission.KeyOf(pod))
+	return &Takes{Requests: held, HostPorts: ports(pod)}
 }
 
 // reservePlaces keeps the places of pods that run, or of which the store knows,
@@ -61,7 +55,7 @@ func (l *SyncLoop) reservePlaces() {
 		like := &v1.Pod{}
 		like.UID, like.Namespace, like.Name = uid, past.Namespace, past.Name
 		like.Spec.Containers = []v1.Container{{
-			Resources: v1.ResourceRequirements{Requests: past.Takes.Requests}, Ports: past.Takes.HostPorts,
+			Resources: v1.ResourceRequirements{Requests: past.Takes.Requests.List()}, Ports: past.Takes.HostPorts,
 		}}
 		// Who it is shows when its source speaks: nobody takes its place before.
 		like.Spec.Priority = new(int32(math.MaxInt32))

@@ -51,19 +51,19 @@ type Record struct {
 	Admitted bool
 	// Allocated is what it was granted of the resources that its spec asks for,
 	// nil for all: by that it is run and counted after a restart.
-	Allocated *resize.Allocation
+	Allocated *resize.Allocation `json:",omitzero"`
 	// Takes is what it takes of the node, if that is counted: it is taken while
 	// the pod runs, also before its source has been heard of.
-	Takes *Takes
+	Takes *Takes `json:",omitzero"`
 	// Verdict is the sentence passed on the pod: rejected, evicted, past its
 	// deadline. It holds until the pod is gone.
-	Verdict *podstatus.Verdict
+	Verdict *podstatus.Verdict `json:",omitzero"`
 	// TerminatingSince is when its stop began, zero before; Grace is what it
 	// was given from then on.
-	TerminatingSince time.Time
-	Grace            time.Duration
+	TerminatingSince time.Time     `json:",omitzero"`
+	Grace            time.Duration `json:",omitzero"`
 	// Status is what was said last, with the start time of the pod.
-	Status *v1.PodStatus
+	Status *v1.PodStatus `json:",omitzero"`
 	// Version is that of Status.
-	Version uint64
+	Version uint64 `json:",omitzero"`
 }

@@ -2,8 +2,9 @@ package durable
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"iter"
 	"strconv"
@@ -52,12 +53,17 @@ type entry struct {
 }
 
 func sumOf(name string, data []byte) uint32 {
-	return crc32.Update(crc32.Checksum([]byte(name), castagnoli), castagnoli, data)
+	var room [maxFirstLine]byte
+	return crc32.Update(crc32.Checksum(append(room[:0], name...), castagnoli), castagnoli, data)
 }
 
 // appendEntry adds a record to the data of a batch.
 func appendEntry(to []byte, name string, data []byte) []byte {
-	to = fmt.Appendf(to, "%08x %d %s\n", sumOf(name, data), len(data), name)
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], sumOf(name, data))
+	to = hex.AppendEncode(to, sum[:])
+	to = strconv.AppendInt(append(to, ' '), int64(len(data)), 10)
+	to = append(append(append(to, ' '), name...), '\n')
 	return append(append(to, data...), '\n')
 }
 

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	helpers "k8s.io/component-helpers/resource"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/podmanager/checkpoint"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/diskstore"
@@ -81,9 +81,11 @@ func (n *batchNode) admit(b *testing.B, pods []*v1.Pod) {
 		if err != nil || d.Outcome != admission.Admit {
 			b.Fatal(d, err)
 		}
-		r := syncloop.Record{UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Source: "api", Admitted: true}
-		r.Takes = &syncloop.Takes{Requests: helpers.PodRequests(pod, helpers.PodResourcesOptions{UseStatusResources: true})}
-		records = append(records, r)
+		held, _ := n.chain.Ledger.Held(admission.KeyOf(pod))
+		records = append(records, syncloop.Record{
+			UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Source: "api", Admitted: true,
+			Allocated: resize.Of(pod), Takes: &syncloop.Takes{Requests: held},
+		})
 	}
 	if err := n.store.Commit(b.Context(), syncloop.Batch{Save: records}); err != nil {
 		b.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
@@ -147,7 +148,7 @@ func storedRecord(uid types.UID, version uint64) syncloop.Record {
 			Pod:        &v1.ResourceRequirements{},
 		},
 		Takes: &syncloop.Takes{
-			Requests:  v1.ResourceList{v1.ResourceCPU: resource.MustParse("250m"), v1.ResourceMemory: resource.MustParse("1Gi")},
+			Requests:  admission.Requests{MilliCPU: 250, Memory: 1 << 30, Scalar: map[v1.ResourceName]int64{"example.com/gpu": 2}},
 			HostPorts: []v1.ContainerPort{{HostPort: 80, Protocol: v1.ProtocolTCP}},
 		},
 		Verdict:          &podstatus.Verdict{Reason: "Evicted", Message: "the node was low on memory", Disruption: "low"},
