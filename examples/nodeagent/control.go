@@ -180,7 +180,7 @@ func (c *control) find(name string) (*syncloop.PodView, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("no pod is called %s", name)
+		return nil, fmt.Errorf("no pod is called %s%s", name, c.failingSources())
 	case 1:
 		return found[0], nil
 	default:
@@ -190,6 +190,16 @@ func (c *control) find(name string) (*syncloop.PodView, error) {
 		}
 		return nil, fmt.Errorf("%s may be any of %s", name, strings.Join(names, ", "))
 	}
+}
+
+// failingSources says which sources may have a pod that is not there.
+func (c *control) failingSources() (text string) {
+	for _, check := range c.loop.Health() {
+		if strings.HasPrefix(check.Name, "source ") && !check.OK {
+			text += "; " + check.Name + " fails: see nodeagent events"
+		}
+	}
+	return text
 }
 
 // container finds the newest instance of the container that a request names, or

@@ -77,6 +77,9 @@ func parseFlags(args []string, around surroundings, stderr io.Writer) (options, 
 }
 
 func (o *options) check(rest []string) error {
+	if len(rest) > 0 && usages[rest[0]] != "" {
+		return fmt.Errorf("a sub-command comes first: nodeagent %s [flags]", rest[0])
+	}
 	if len(rest) > 0 {
 		return fmt.Errorf("%q is neither a flag nor a sub-command", rest[0])
 	}

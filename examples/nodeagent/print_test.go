@@ -171,6 +171,12 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
+func TestTableIsCutToTheScreen(t *testing.T) {
+	require.Equal(t, "head\na\nb\n", firstLines("head\na\nb\n", 3))
+	require.Equal(t, "head\n… and 2 more: see nodeagent status\n", firstLines("head\na\nb\n", 2))
+	require.Equal(t, "head\n… and 2 more: see nodeagent status\n", firstLines("head\na\nb\n", -5))
+}
+
 func TestLinesAreCutToTheScreen(t *testing.T) {
 	require.Equal(t, "abc\nab…\n", cut("abc\nabcd\n", 3))
 }

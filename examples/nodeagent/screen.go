@@ -45,25 +45,37 @@ func (s *screen) draw(node *v1.Node, pods []*v1.Pod, wrong map[types.UID]string,
 	if s == nil {
 		return
 	}
-	var b bytes.Buffer
+	var table, below bytes.Buffer
 	now := time.Now()
-	_ = writeTable(&b, pods, wrong, now)
-	_ = writePressure(&b, node, now)
-	b.WriteByte('\n')
+	_ = writeTable(&table, pods, wrong, now)
+	_ = writePressure(&below, node, now)
+	below.WriteByte('\n')
 	for _, e := range events {
-		fmt.Fprintln(&b, e)
+		fmt.Fprintln(&below, e)
 	}
-	b.WriteString("\nCtrl-C stops the pods; once more kills them.\n")
-	_, _ = s.w.WriteString(clearScreen + cut(b.String(), s.width()))
+	below.WriteString("\nCtrl-C stops the pods; once more kills them.\n")
+	width, height := s.size()
+	rows := height - 1 - strings.Count(below.String(), "\n")
+	_, _ = s.w.WriteString(clearScreen + cut(firstLines(table.String(), rows)+below.String(), width))
 }
 
-// width is how many characters fit on a line.
-func (s *screen) width() int {
+// size is how many characters fit on a line, and how many lines on the screen.
+func (s *screen) size() (width, height int) {
 	size, err := unix.IoctlGetWinsize(int(s.w.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 {
-		return 80
+	if err != nil || size.Col == 0 || size.Row == 0 {
+		return 80, 24
 	}
-	return int(size.Col)
+	return int(size.Col), int(size.Row)
+}
+
+// firstLines keeps so many lines of a text, at least two, and says in the last one
+// how many there are besides.
+func firstLines(text string, n int) string {
+	lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+	if n = max(n, 2); len(lines) <= n {
+		return text
+	}
+	return strings.Join(lines[:n-1], "") + fmt.Sprintf("… and %d more: see nodeagent status\n", len(lines)-n+1)
 }
 
 // cut shortens each line to the width, so that none is broken in two.
