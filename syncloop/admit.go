@@ -35,46 +35,71 @@ const admissionPause = time.Second
 // admit asks for a pod to be let in.
 func (l *SyncLoop) admit(ctx context.Context, r *record) {
 	began := time.Now()
-	d := l.judge(ctx, r.allocated())
+	d := l.judge(ctx, r)
 	if h := l.cfg.Hooks.PodAdmitted; h != nil {
 		h(r.pod, d.Verdict, time.Since(began))
 	}
 	if d.Outcome != admission.Admit && d.Plan == nil {
 		l.release(r) // it was parked
 	}
+	if l.awaitsSources(d.Verdict) {
+		d.Outcome = admission.Retry
+	}
 	switch {
 	case d.Outcome == admission.Admit:
-		r.admitted, r.entered = true, l.cfg.Admission != nil
-		l.begin(r)
-		l.remember(r)
+		r.entered = l.cfg.Admission != nil
+		l.letIn(r)
+	case d.Plan != nil && r.listed.Running:
+		l.letIn(r)
+		l.makeWay(r, d.Plan)
 	case d.Plan != nil:
 		l.preempt(r, d)
-	case d.Outcome == admission.Reject && !l.awaitSources(r, d.Verdict):
+	case d.Outcome == admission.Reject, r.listed.Running && l.cfg.Readmit == ReadmitFail:
 		l.reject(r, d.Verdict)
-	case d.Outcome == admission.Retry && r.listed.Running && l.cfg.Readmit == ReadmitFail:
-		l.reject(r, d.Verdict)
-	case d.Outcome == admission.Retry && r.listed.Running && l.cfg.Readmit == ReadmitRecheck:
-		r.admitted = true
-		l.begin(r)
-		l.remember(r)
-	case d.Outcome == admission.Retry:
+	case r.listed.Running:
+		l.letIn(r)
+	default:
 		l.putOff(r, d.Verdict)
 	}
 }
 
-func (l *SyncLoop) judge(ctx context.Context, pod *v1.Pod) admission.Decision {
+// letIn begins the life of a pod that may run here.
+func (l *SyncLoop) letIn(r *record) {
+	r.admitted = true
+	l.begin(r)
+	l.remember(r)
+}
+
+func (l *SyncLoop) judge(ctx context.Context, r *record) admission.Decision {
 	if l.stopping.active {
 		return admission.Decision{Verdict: admission.Rejected(admission.ReasonNodeShutdown, admission.MessageNodeShutdown)}
 	}
 	if l.cfg.Admission == nil {
 		return admission.Decision{Verdict: admission.Admitted()}
 	}
-	d, err := l.cfg.Admission.Admit(ctx, pod)
+	ask := l.cfg.Admission.Admit
+	if r.listed.Running {
+		ask = l.askOfRunning
+	}
+	d, err := ask(ctx, r.allocated())
 	if err != nil {
-		l.log.Error("admission could not judge a pod", "pod", podmanager.FullName(pod), "err", err)
+		l.log.Error("admission could not judge a pod", "pod", podmanager.FullName(r.pod), "err", err)
 		d.Verdict = admission.RetryLater(admission.ReasonUnexpectedAdmissionError, err.Error(), 0)
 	}
 	return d
+}
+
+// askOfRunning judges a pod that runs. Whatever the verdict, it keeps what it has
+// until nothing of it runs any more.
+func (l *SyncLoop) askOfRunning(ctx context.Context, pod *v1.Pod) (admission.Decision, error) {
+	if !l.occupies(pod.UID) {
+		l.occupy(pod)
+	}
+	d, err := l.cfg.Admission.Check(ctx, pod)
+	if err != nil || d.Outcome != admission.Admit {
+		return d, err
+	}
+	return l.cfg.Admission.Resize(ctx, pod)
 }
 
 // reject refuses a pod for good. One that runs is stopped with its own grace.

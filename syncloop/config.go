@@ -28,7 +28,9 @@ const (
 	// ReadmitKeep: it was let in once, and stays. The default.
 	ReadmitKeep Readmit = "keep"
 	// ReadmitRecheck: it is asked for again, as the kubelet does, and stopped
-	// with its own grace if it is refused. While it can't be judged it stays.
+	// with its own grace if it is refused. While it can't be judged it stays, and
+	// one that preempts runs on while others make way. It keeps what is reserved
+	// for it until it has stopped.
 	ReadmitRecheck Readmit = "recheck"
 	// ReadmitFail: as ReadmitRecheck, but one that can't be judged now, or is to
 	// be asked for again later, is refused too.

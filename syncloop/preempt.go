@@ -27,21 +27,33 @@ func (l *SyncLoop) preempt(r *record, d admission.Decision) {
 	}
 	l.putOff(r, d.Verdict)
 	if more {
-		// Not at once: of the pods of one update some may be known to the ledger
-		// alone yet.
-		l.inbox.post(func() { l.stopVictims(r, d.Plan) })
+		l.stopSoon(r, d.Plan, func() bool { return r.wait != nil && r.wait.reason == admission.ReasonPreempting })
 	}
 }
 
-// stopVictims stops those that give way to a parked pod, unless it does not need
-// their place any more.
-func (l *SyncLoop) stopVictims(r *record, plan *admission.Plan) {
-	parked := l.pods[r.UID] == r && r.wait != nil && r.wait.reason == admission.ReasonPreempting
+// makeWay has others give way to a critical pod that ran before this agent came, on
+// a node that has less room by now. It has its place already, and runs on.
+func (l *SyncLoop) makeWay(r *record, plan *admission.Plan) {
+	for _, v := range plan.Victims {
+		l.cfg.Admission.Ledger.SetLeaving(admission.KeyOf(v.Pod), true)
+	}
+	l.stopSoon(r, plan, func() bool { return !r.life.TerminationRequested() })
+}
+
+// stopSoon has the victims of a plan stopped if the pod still needs their place.
+// Not at once: of the pods of one update some may be known to the ledger alone yet.
+func (l *SyncLoop) stopSoon(r *record, plan *admission.Plan, needs func() bool) {
+	l.inbox.post(func() { l.stopVictims(r, plan, l.pods[r.UID] == r && needs()) })
+}
+
+// stopVictims stops those that give way to a pod, unless it does not need their
+// place any more.
+func (l *SyncLoop) stopVictims(r *record, plan *admission.Plan, needs bool) {
 	for _, victim := range plan.Victims {
 		v := l.pods[victim.Pod.UID]
 		switch {
 		case v == nil || v.life.TerminationRequested():
-		case !parked:
+		case !needs:
 			l.cfg.Admission.Ledger.SetLeaving(admission.KeyOf(v.pod), false)
 			l.askAgain()
 		case !v.began():
@@ -98,16 +110,15 @@ func (l *SyncLoop) noteStuck(r *record) {
 	l.askAgain()
 }
 
-// awaitSources leaves a critical pod pending that found no victims, while
-// places are kept for pods whose sources have not spoken since the agent started,
-// and tells whether there are any: nobody knows yet who may give way.
-func (l *SyncLoop) awaitSources(r *record, v admission.Verdict) bool {
-	if v.Reason != admission.ReasonUnexpectedAdmissionError || !l.preempts() {
+// awaitsSources tells whether a critical pod that found no victims is to be asked
+// for again: while places are kept for pods whose sources have not spoken since the
+// agent started, nobody knows yet who may give way.
+func (l *SyncLoop) awaitsSources(v admission.Verdict) bool {
+	if v.Outcome != admission.Reject || v.Reason != admission.ReasonUnexpectedAdmissionError || !l.preempts() {
 		return false
 	}
 	for uid := range l.past {
 		if l.occupies(uid) {
-			l.putOff(r, admission.RetryLater(v.Reason, v.Message, 0))
 			return true
 		}
 	}
