@@ -1,7 +1,9 @@
 package probe
 
 import (
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -54,6 +56,15 @@ type lastAttempt struct {
 	result Result
 	output string
 	err    error
+}
+
+// kept is what is remembered of an output: all of what a host observes, and as
+// much as people are shown of the rest, of which there may be 10 KiB each.
+func kept(kind kindCode, output string) string {
+	if most := messageLimit + utf8.UTFMax; kind != observe && len(output) > most {
+		return strings.Clone(output[:most])
+	}
+	return output
 }
 
 func newEntry(c *container, p *Probe) *entry {

@@ -196,7 +196,7 @@ func (m *Manager) record(e *entry, a Attempt, now time.Time) said {
 	if e.last == nil {
 		e.last = new(lastAttempt)
 	}
-	*e.last = lastAttempt{at: now.UnixNano(), result: a.Result, output: a.Output, err: a.Err}
+	*e.last = lastAttempt{at: now.UnixNano(), result: a.Result, output: kept(e.tracker.kind, a.Output), err: a.Err}
 	step := e.tracker.Record(now, a)
 	var said said
 	if step.Changed || news {

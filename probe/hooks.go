@@ -39,7 +39,8 @@ type Published struct {
 	ContainerID string
 	Verdict     runtime.Verdict
 	// Output and Err are of the last attempt, At is when that ended; all are
-	// zero for a verdict that an earlier agent found.
+	// zero for a verdict that an earlier agent found. The output is whole, up
+	// to OutputLimit, for Observe; of others it is the beginning, about 1 KiB.
 	Output string
 	Err    error
 	At     time.Time

@@ -10,7 +10,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 )
@@ -49,12 +48,14 @@ func UserAgent(version string) string {
 }
 
 const (
-	// headerLimit is how many bytes of header are read; net/http takes 10 MiB.
+	// headerLimit is how many bytes of header are read, those of answers that
+	// come before the real one among them; net/http takes 10 MiB.
 	headerLimit = 256 << 10
 	// handshakeTimeout bounds the TLS handshake within the probe's timeout.
 	handshakeTimeout = 10 * time.Second
-	// maxInformational bounds how many answers of 1xx come before the real one.
-	maxInformational = 5
+	// http2Buffer bounds what is taken in of a body over HTTP/2 before it is
+	// asked for; net/http takes 4 MiB.
+	http2Buffer = 64 << 10
 )
 
 // Probe implements [Prober] for actions with HTTPGet set.
@@ -117,7 +118,8 @@ func (p *HTTP) get(first *http.Request) (status int, body string, err error) {
 type exchanged struct {
 	*http.Response
 	ctx     context.Context
-	conn    net.Conn
+	raw     net.Conn
+	conn    net.Conn // raw, or TLS over it
 	in      *bufio.Reader
 	limited *io.LimitedReader
 	release func() bool
@@ -133,8 +135,7 @@ func (p *HTTP) exchange(req *http.Request) (_ *exchanged, err error) {
 	if err != nil {
 		return nil, err
 	}
-	raw := conn
-	x := &exchanged{ctx: ctx, conn: conn, release: context.AfterFunc(ctx, func() { raw.SetDeadline(longAgo) })}
+	x := &exchanged{ctx: ctx, raw: conn, conn: conn, release: context.AfterFunc(ctx, func() { conn.SetDeadline(longAgo) })}
 	defer func() {
 		if err != nil {
 			x.close()
@@ -173,7 +174,7 @@ func addressOf(req *http.Request) string {
 }
 
 func handshake(ctx context.Context, conn net.Conn, host string) (*tls.Conn, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTimeout, errors.New("TLS handshake timeout"))
+	ctx, cancel := context.WithTimeoutCause(ctx, handshakeTimeout, errHandshakeTimeout)
 	defer cancel()
 	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, ServerName: host, NextProtos: []string{"h2", "http/1.1"}})
 	err := secure.HandshakeContext(ctx)
@@ -181,8 +182,13 @@ func handshake(ctx context.Context, conn net.Conn, host string) (*tls.Conn, erro
 	if errors.As(err, &plain) && string(plain.RecordHeader[:]) == "HTTP/" {
 		err = errors.New("http: server gave HTTP response to HTTPS client")
 	}
+	if err != nil && errors.Is(context.Cause(ctx), errHandshakeTimeout) {
+		err = errHandshakeTimeout
+	}
 	return secure, err
 }
+
+var errHandshakeTimeout = errors.New("net/http: TLS handshake timeout")
 
 var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 1<<10) }}
 
@@ -207,7 +213,7 @@ func (x *exchanged) readHead(req *http.Request) error {
 	if _, err := x.in.Peek(1); err != nil {
 		return err
 	}
-	for range maxInformational {
+	for {
 		res, err := http.ReadResponse(x.in, req)
 		switch {
 		case err != nil && x.limited.N <= 0:
@@ -221,7 +227,6 @@ func (x *exchanged) readHead(req *http.Request) error {
 			return nil
 		}
 	}
-	return errors.New("net/http: too many 1xx informational responses")
 }
 
 // overHTTP2 leaves the connection to net/http, because the server chose HTTP/2.
@@ -233,6 +238,7 @@ func (x *exchanged) overHTTP2(req *http.Request) (err error) {
 		DisableCompression: true,
 
 		MaxResponseHeaderBytes: headerLimit,
+		HTTP2:                  &http.HTTP2Config{MaxReceiveBufferPerStream: http2Buffer, MaxReceiveBufferPerConnection: http2Buffer},
 	}
 	x.Response, err = transport.RoundTrip(req)
 	return err
@@ -245,11 +251,10 @@ func (e *bodyError) Unwrap() error { return e.error }
 
 // readBody reads the beginning of the body.
 func (x *exchanged) readBody() (string, error) {
-	var body strings.Builder
-	_, err := io.Copy(&body, io.LimitReader(x.Body, OutputLimit))
+	body, err := io.ReadAll(io.LimitReader(x.Body, OutputLimit))
 	switch {
 	case err == nil:
-		return body.String(), nil
+		return string(body), nil
 	case errors.Is(x.ctx.Err(), context.DeadlineExceeded):
 		err = fmt.Errorf("%w (Client.Timeout or context cancellation while reading body)", x.ctx.Err())
 	}
@@ -258,12 +263,25 @@ func (x *exchanged) readBody() (string, error) {
 
 func (x *exchanged) close() {
 	x.release()
+	if x.ctx.Err() != nil {
+		abandon(x.raw)
+	}
 	x.conn.Close()
 	if x.in != nil {
 		x.in.Reset(nil)
 		readers.Put(x.in)
 		x.in = nil
 	}
+}
+
+// abandon closes the connection to a server that was not quick enough, without
+// waiting for it to take what is on the way: neither TLS's last word, for which
+// that package has 5 s, nor what the system would linger for.
+func abandon(conn net.Conn) {
+	if tcp, ok := conn.(interface{ SetLinger(seconds int) error }); ok {
+		tcp.SetLinger(0)
+	}
+	conn.Close()
 }
 
 // explain says of what failed because time was up that it was.

@@ -25,6 +25,7 @@ func PodContainers(pod *v1.Pod, status *v1.PodStatus) []Container {
 		status = &v1.PodStatus{}
 	}
 	p := podForm{pod: pod, status: status, over: status.Phase == v1.PodSucceeded || status.Phase == v1.PodFailed}
+	p.restartsAll = runtime.HasRestartAllRule(pod) && p.restartAllTriggered()
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; runtime.IsSidecar(c) {
 			set = p.add(set, c, true)
@@ -40,6 +41,9 @@ type podForm struct {
 	pod    *v1.Pod
 	status *v1.PodStatus
 	over   bool
+	// restartsAll: a container of the pod ended so that all are to be
+	// restarted.
+	restartsAll bool
 }
 
 func (p *podForm) add(set []Container, c *v1.Container, init bool) []Container {
@@ -93,14 +97,12 @@ func (p *podForm) state(c *v1.Container, init bool) State {
 		s.StartedAt = status.State.Running.StartedAt.Time
 	}
 	if ended := status.State.Terminated; ended != nil && !init {
-		s.Over = !runtime.RestartAfterExit(p.pod, c, ended.ExitCode) && !p.restartsAll()
+		s.Over = !runtime.RestartAfterExit(p.pod, c, ended.ExitCode) && !p.restartsAll
 	}
 	return s
 }
 
-// restartsAll tells whether a container of the pod ended so that all are to be
-// restarted.
-func (p *podForm) restartsAll() bool {
+func (p *podForm) restartAllTriggered() bool {
 	for _, list := range [...][]v1.Container{p.pod.Spec.InitContainers, p.pod.Spec.Containers} {
 		for i := range list {
 			s := p.statusOf(list[i].Name)

@@ -20,10 +20,10 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-// Commands of a real container: one that leaves a child behind which holds its
-// pipes open, and one that does not end.
-func TestExecInAProcess(t *testing.T) {
-	dir := t.TempDir()
+// shellIn runs a container and returns what probes it with a script, in which
+// $(DIR) is a folder.
+func shellIn(t *testing.T) (shell func(timeout time.Duration, script string) probe.Attempt, dir string) {
+	dir = t.TempDir()
 	backend, err := process.New(process.Config{Root: filepath.Join(dir, "root")})
 	require.NoError(t, err)
 	sandbox, err := backend.CreateSandbox(t.Context(), runtime.SandboxConfig{PodRef: ref("42")})
@@ -38,12 +38,18 @@ func TestExecInAProcess(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, backend.StartContainer(t.Context(), id))
 
-	shell := func(timeout time.Duration, script string) probe.Attempt {
+	return func(timeout time.Duration, script string) probe.Attempt {
 		return probe.Try(t.Context(), probe.Probers{Exec: &probe.Exec{Execer: backend}}, probe.Target{
 			ContainerID: id, Env: []v1.EnvVar{{Name: "DIR", Value: dir}},
 			Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"sh", "-c", script}}},
 		}, timeout)
-	}
+	}, dir
+}
+
+// Commands of a real container: one that leaves a child behind which holds its
+// pipes open, and one that does not end.
+func TestExecInAProcess(t *testing.T) {
+	shell, dir := shellIn(t)
 	a := shell(time.Minute, "sleep 1000000 & echo fine")
 	require.NoError(t, a.Err)
 	require.Equal(t, probe.Response{Result: probe.Success, Output: "fine\n"}, a.Response)

@@ -69,9 +69,10 @@ func refererOf(from, to *url.URL, own string) string {
 	return bare.String()
 }
 
-// sameDomain tells whether what is meant for one host may go to the other.
+// sameDomain tells whether what is meant for one host may go to the other. An IPv6
+// zone may end like a name, and is none.
 func sameDomain(host, to string) bool {
-	return host == to || net.ParseIP(host) == nil && strings.HasSuffix(to, "."+host)
+	return host == to || net.ParseIP(host) == nil && !strings.ContainsAny(to, ":%") && strings.HasSuffix(to, "."+host)
 }
 
 // getError is what net/http's client says when a GET fails.

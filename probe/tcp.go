@@ -14,7 +14,9 @@ import (
 
 // Dialer makes connections for probers. A *net.Dialer is one. A host that wants a
 // say in where probes may go gives its own, which refuses with an error: whoever
-// writes a manifest chooses host and port of a probe.
+// writes a manifest chooses host and port of a probe. The host may be a name, and
+// who answers for that chooses what it stands for: the Control of a net.Dialer
+// sees the address that is dialled.
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -31,7 +33,7 @@ type TCP struct {
 func (p *TCP) Probe(ctx context.Context, target Target) (Response, error) {
 	action := target.Action.TCPSocket
 	if action == nil {
-		return Response{}, errors.New("no tcpSocket in the probe's action")
+		return Response{Result: Unknown}, errors.New("no tcpSocket in the probe's action")
 	}
 	port, err := ResolvePort(action.Port, target.Ports)
 	if err != nil {

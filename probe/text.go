@@ -12,47 +12,33 @@ const messageLimit = 1 << 10
 
 // Printable makes what a container said fit for events and terminals: control
 // characters but tabs and ends of lines are escaped, as are bytes that are no
-// UTF-8, and what is over 1 KiB is cut.
+// UTF-8, and what is over 1 KiB then is cut.
 func Printable(s string) string {
-	cut := len(s) > messageLimit
-	if cut {
-		s = s[:messageLimit]
-		for i := 0; i < utf8.UTFMax && len(s) > 0 && !utf8.ValidString(s[max(0, len(s)-utf8.UTFMax):]); i++ {
-			if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size != 1 {
-				break
-			}
-			s = s[:len(s)-1]
+	if len(s) <= messageLimit && strings.IndexFunc(s, unprintable) < 0 {
+		return s
+	}
+	var out strings.Builder
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		piece := s[:size]
+		switch {
+		case r == utf8.RuneError && size == 1:
+			piece = `\x` + strconv.FormatUint(uint64(s[0])|0x100, 16)[1:]
+		case r != utf8.RuneError && unprintable(r):
+			quoted := strconv.QuoteRuneToASCII(r)
+			piece = quoted[1 : len(quoted)-1]
 		}
+		if out.Len()+len(piece) > messageLimit {
+			return out.String() + "..."
+		}
+		out.WriteString(piece)
+		s = s[size:]
 	}
-	if strings.IndexFunc(s, unprintable) >= 0 {
-		s = escape(s)
-	}
-	if cut {
-		s += "..."
-	}
-	return s
+	return out.String()
 }
 
 func unprintable(r rune) bool {
 	return r == utf8.RuneError || r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
-}
-
-func escape(s string) string {
-	var out strings.Builder
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			out.WriteString(`\x` + strconv.FormatUint(uint64(s[0])|0x100, 16)[1:])
-		case unprintable(r) && r != utf8.RuneError:
-			quoted := strconv.QuoteRuneToASCII(r)
-			out.WriteString(quoted[1 : len(quoted)-1])
-		default:
-			out.WriteString(s[:size])
-		}
-		s = s[size:]
-	}
-	return out.String()
 }
 
 // clip cuts a container's answer to what is kept of it.

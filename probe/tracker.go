@@ -119,10 +119,14 @@ func NewTracker(kind Kind, settings Settings, spread float64) Tracker {
 }
 
 // SetSettings changes the settings of a probe while it is in use. What was found
-// out so far stays.
+// out so far stays; the next attempt is due by the new ones.
 func (t *Tracker) SetSettings(s Settings) {
 	s = s.withDefaults()
-	if t.id != "" && s.Period != t.settings.Period && t.streak > 0 {
+	switch {
+	case t.id == "":
+	case t.fresh:
+		t.next = t.next.Add(s.InitialDelay - t.settings.InitialDelay)
+	default:
 		t.next = t.next.Add(s.Period - t.settings.Period)
 	}
 	t.settings = s
@@ -215,14 +219,16 @@ func (t *Tracker) adopt(now time.Time, s State) Step {
 
 // plan sets the time of the first attempt: at once after the delay for an
 // instance that was seen to start, and spread over a period for those that an
-// agent finds when it comes.
+// agent finds when it comes. An instance that is to start in the future, because
+// the clock was set back, starts now, and the schedule goes on by the clock that
+// nobody sets.
 func (t *Tracker) plan(now, started time.Time) {
 	spread := time.Duration(float64(t.spread) * float64(t.settings.Period))
 	if started.IsZero() {
 		t.next, t.fresh = now.Add(t.settings.InitialDelay+spread), false
 		return
 	}
-	t.next = started.Add(t.settings.InitialDelay)
+	t.next = now.Add(t.settings.InitialDelay - max(now.Sub(started), 0))
 	t.fresh = now.Sub(t.next) < t.settings.Period
 	if !t.fresh {
 		t.next = now.Add(spread)

@@ -30,7 +30,8 @@ type Prober struct {
 	Dialer probe.Dialer
 }
 
-// answerLimit bounds the health service's answer, which is two bytes long.
+// answerLimit bounds the health service's answer, which is two bytes long, its
+// headers, and what is taken in before it is asked for.
 const answerLimit = 64 << 10
 
 // Probe implements [probe.Prober] for actions with GRPC set. A context that is
@@ -108,6 +109,9 @@ func (p *Prober) connect(ctx context.Context, address string) (*grpc.ClientConn,
 		grpc.WithDisableRetry(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second}}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(answerLimit)),
+		grpc.WithMaxHeaderListSize(answerLimit),
+		grpc.WithStaticStreamWindowSize(answerLimit),
+		grpc.WithStaticConnWindowSize(answerLimit),
 		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			return dialer.DialContext(ctx, "tcp", address)
 		}),
@@ -128,11 +132,16 @@ func (p *Prober) connect(ctx context.Context, address string) (*grpc.ClientConn,
 	return conn, nil
 }
 
-// timeoutOf is what is left of the context, for people.
+// timeoutOf is what is left of the context, for people: rounded so that it is the
+// same each time.
 func timeoutOf(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return 0
 	}
-	return time.Until(deadline).Round(10 * time.Millisecond)
+	left := time.Until(deadline).Round(10 * time.Millisecond)
+	if left > time.Second/2 {
+		return left.Round(time.Second / 10)
+	}
+	return left
 }

@@ -100,7 +100,12 @@ func ReadPipe(pipe *os.File, sink func([]byte) error) error {
 // FinishPipe ends a [ReadPipe].
 func FinishPipe(pipe *os.File) { _ = pipe.SetReadDeadline(time.Unix(1, 0)) }
 
-// readRest reads what is in the pipe without waiting for more.
+// pipeLimit is the most that a pipe holds of what anybody may write without being
+// root.
+const pipeLimit = 1 << 20
+
+// readRest reads what is in the pipe without waiting for more. Who still writes,
+// and faster than this reads, is not read for ever.
 func readRest(pipe *os.File, buffer []byte, sink func([]byte) error) error {
 	if err := pipe.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -109,7 +114,7 @@ func readRest(pipe *os.File, buffer []byte, sink func([]byte) error) error {
 	if err != nil {
 		return err
 	}
-	for {
+	for left := pipeLimit; left > 0; {
 		var n int
 		var readErr error
 		if err := raw.Read(func(fd uintptr) bool {
@@ -126,6 +131,8 @@ func readRest(pipe *os.File, buffer []byte, sink func([]byte) error) error {
 			if err := sink(buffer[:n]); err != nil {
 				return err
 			}
+			left -= n
 		}
 	}
+	return nil
 }

@@ -198,3 +198,21 @@ func TestLookPath(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "./relative", path)
 }
+
+// Who writes faster than the rest of a pipe is read is not read for ever.
+func TestRestOfAPipeHasAnEnd(t *testing.T) {
+	ours, theirs, err := os.Pipe()
+	require.NoError(t, err)
+	defer ours.Close()
+	defer theirs.Close()
+	_, err = theirs.WriteString("x")
+	require.NoError(t, err)
+	FinishPipe(ours)
+	read := 0
+	require.NoError(t, ReadPipe(ours, func(chunk []byte) error {
+		read += len(chunk)
+		_, err := theirs.Write(bytes.Repeat(chunk[:1], 1<<12))
+		return err
+	}))
+	require.InDelta(t, pipeLimit, read, 1<<12)
+}
