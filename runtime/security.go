@@ -13,26 +13,19 @@ func SecurityContext(pod *v1.Pod, c *v1.Container) *v1.SecurityContext {
 	if base == nil {
 		return out
 	}
-	if out.RunAsUser == nil {
-		out.RunAsUser = base.RunAsUser
-	}
-	if out.RunAsGroup == nil {
-		out.RunAsGroup = base.RunAsGroup
-	}
-	if out.RunAsNonRoot == nil {
-		out.RunAsNonRoot = base.RunAsNonRoot
-	}
-	if out.SELinuxOptions == nil {
-		out.SELinuxOptions = base.SELinuxOptions
-	}
-	if out.SeccompProfile == nil {
-		out.SeccompProfile = base.SeccompProfile
-	}
-	if out.AppArmorProfile == nil {
-		out.AppArmorProfile = base.AppArmorProfile
-	}
-	if out.WindowsOptions == nil {
-		out.WindowsOptions = base.WindowsOptions
-	}
+	inherit(&out.RunAsUser, base.RunAsUser)
+	inherit(&out.RunAsGroup, base.RunAsGroup)
+	inherit(&out.RunAsNonRoot, base.RunAsNonRoot)
+	inherit(&out.SELinuxOptions, base.SELinuxOptions)
+	inherit(&out.SeccompProfile, base.SeccompProfile)
+	inherit(&out.AppArmorProfile, base.AppArmorProfile)
+	inherit(&out.WindowsOptions, base.WindowsOptions)
 	return out
+}
+
+// inherit gives a field that says nothing what the pod says.
+func inherit[T any](own **T, pods *T) {
+	if *own == nil {
+		*own = pods
+	}
 }

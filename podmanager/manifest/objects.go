@@ -110,7 +110,7 @@ func withDefaultsOf(decoded apiruntime.Object) podmanager.Object {
 }
 
 // checkObject is the API's validation, as far as something here depends on it:
-// names, keys and size. Of what it finds wrong it gives the first few.
+// names, keys, size, and what the type of a Secret promises. Of what it finds wrong it gives the first few.
 func checkObject(object podmanager.Object) field.ErrorList {
 	c := objectChecker{}
 	switch {
@@ -128,6 +128,7 @@ func checkObject(object podmanager.Object) field.ErrorList {
 		o := object.Secret()
 		c.meta(&o.ObjectMeta)
 		keysOf(&c, "data", o.Data)
+		c.errs = append(c.errs, checkSecretType(o)...)
 	}
 	if c.size > MaxObjectBytes {
 		c.errs = append(c.errs, field.TooLong(field.NewPath("data"), "", MaxObjectBytes))

@@ -37,6 +37,17 @@ stringData: {password: hunter2}
 	require.Equal(t, []string{`web.json: passed over: unknown field "more"`}, r.Warnings)
 }
 
+// A Secret has what its type promises; of a type of their own people say that.
+func TestSecretsOfKnownTypes(t *testing.T) {
+	for _, rest := range []string{
+		"type: kubernetes.io/tls\nstringData: {tls.key: a, tls.crt: b}", "type: kubernetes.io/basic-auth\nstringData: {password: a}",
+		"type: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: '{}'}", "type: example.com/mine",
+	} {
+		r := manifest.DecodeObject([]byte("apiVersion: v1\nkind: Secret\nmetadata: {name: db}\n"+rest), "f")
+		require.Nil(t, r.Error, rest)
+	}
+}
+
 // What is refused says why and where, and quotes nothing that may be a secret.
 func TestObjectsThatAreRefused(t *testing.T) {
 	secret := func(rest string) string { return "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\n" + rest }
@@ -60,7 +71,13 @@ func TestObjectsThatAreRefused(t *testing.T) {
 		"a bad name":        {"apiVersion: v1\nkind: Secret\nmetadata: {name: ../db}", podmanager.ManifestValidation, "metadata.name: Invalid value"},
 		"too much": {config("data: {a: " + strings.Repeat("x", manifest.MaxObjectBytes) + ", b: x}"), podmanager.ManifestValidation,
 			"data: Too long: may not be more than 1048576 bytes"},
-		"far too much": {strings.Repeat("x", manifest.MaxBytes), podmanager.ManifestRead, "f: the manifest is too large: the limit is 10 MiB"},
+		"no certificate": {secret("type: kubernetes.io/tls\nstringData: {tls.key: hunter2}"), podmanager.ManifestValidation, "data[tls.crt]: Required value: a Secret of type kubernetes.io/tls has it"},
+		"no JSON":        {secret("type: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: hunter2}"), podmanager.ManifestValidation, "data[.dockerconfigjson]: Invalid value: \"<secret contents redacted>\": it is not JSON"},
+		"no pull config": {secret("type: kubernetes.io/dockercfg"), podmanager.ManifestValidation, "data[.dockercfg]: Required value"},
+		"no SSH key":     {secret("type: kubernetes.io/ssh-auth"), podmanager.ManifestValidation, "data[ssh-privatekey]: Required value"},
+		"nobody":         {secret("type: kubernetes.io/basic-auth\nstringData: {a: hunter2}"), podmanager.ManifestValidation, "data: Required value: a Secret of type kubernetes.io/basic-auth has a username or a password"},
+		"no account":     {secret("type: kubernetes.io/service-account-token"), podmanager.ManifestValidation, "metadata.annotations[kubernetes.io/service-account.name]: Required value"},
+		"far too much":   {strings.Repeat("x", manifest.MaxBytes), podmanager.ManifestRead, "f: the manifest is too large: the limit is 10 MiB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := manifest.DecodeObject([]byte(tc.data), "f")

@@ -37,13 +37,8 @@ type ObjectSuite struct {
 	Timeout time.Duration
 }
 
-type objectRule struct {
-	name, text string
-	check      func(*objectVisit) error
-}
-
 // objectRules, in the order in which they are checked.
-var objectRules = []objectRule{
+var objectRules = []rule[*objectVisit]{
 	{"get", "an object that is there is read as it was put", checkGet},
 	{"not-found", "one that is not there is an error for which apierrors.IsNotFound is true", checkNotFound},
 	{"watch-set", "the first word of a watch is an OpSet of what is there, and of nothing else", checkWatchSet},
@@ -56,49 +51,18 @@ var objectRules = []objectRule{
 // the source has. A rule that needs what the world can't do is skipped.
 func TestObjectSource(t *testing.T, suite ObjectSuite) {
 	t.Helper()
-	for _, r := range objectRules {
-		t.Run(r.name, func(t *testing.T) {
-			switch err := suite.check(r); {
-			case errors.Is(err, errSkip):
-				t.Skipf("%s: %v", r.text, err)
-			case err != nil:
-				t.Fatal(err)
-			}
-			t.Log(r.text)
-		})
-	}
+	testAll(t, objectRules, suite.visit)
 }
 
 // Check checks all rules, and returns the violations, joined.
-func (s ObjectSuite) Check() error {
-	var broken []error
-	for _, r := range objectRules {
-		if err := s.check(r); err != nil && !errors.Is(err, errSkip) {
-			broken = append(broken, err)
-		}
-	}
-	return errors.Join(broken...)
-}
+func (s ObjectSuite) Check() error { return checkAll(objectRules, s.visit) }
 
-func (s ObjectSuite) check(r objectRule) error {
-	world, err := s.Open()
-	if err != nil {
-		return fmt.Errorf("open a world: %w", err)
-	}
-	if closer, ok := world.(interface{ Close() error }); ok {
-		defer closer.Close()
-	}
-	limit := s.Timeout
-	if limit <= 0 {
-		limit = 30 * time.Second
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	err = r.check(&objectVisit{world: world, kind: s.Kind, ctx: ctx})
-	if err == nil || errors.Is(err, errSkip) {
-		return err
-	}
-	return &Violation{Rule: r.name, Text: r.text, Err: err}
+func (s ObjectSuite) visit(check func(*objectVisit) error) error {
+	return opened(s.Open, func(world ObjectWorld) error {
+		ctx, cancel := context.WithTimeout(context.Background(), orDefault(s.Timeout))
+		defer cancel()
+		return check(&objectVisit{world: world, kind: s.Kind, ctx: ctx})
+	})
 }
 
 // objectVisit is one rule's stay in a world.

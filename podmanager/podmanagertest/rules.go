@@ -12,7 +12,7 @@ import (
 // rules, in the order in which they are checked. What deliver may be called
 // with, and when, and that what was handed over is not written to any more, is
 // watched throughout.
-var rules = []rule{
+var rules = []rule[*visit]{
 	{"empty", "an empty world that can be read is an answer: an empty OpSet", checkEmpty},
 	{"first-word", "the first word is an OpSet of all pods, so that the source counts as heard", checkFirstWord},
 	{"changes", "what is added, changed and removed in the world is said", checkChanges},

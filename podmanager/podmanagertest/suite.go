@@ -2,7 +2,6 @@ package podmanagertest
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -46,74 +45,21 @@ type SourceSuite struct {
 	Timeout time.Duration
 }
 
-// Violation is a rule that a source or a client broke.
-type Violation struct {
-	Rule string // its name
-	Text string // what it demands
-	Err  error  // what happened instead
-}
-
-// Error gives the rule, what it demands, and what happened.
-func (v *Violation) Error() string {
-	return fmt.Sprintf("rule %s: %s\n\t%v", v.Rule, v.Text, v.Err)
-}
-
-// Unwrap returns what happened.
-func (v *Violation) Unwrap() error { return v.Err }
-
-// errSkip is the answer of a rule that the world does not allow to be checked.
-var errSkip = errors.New("the world can't do what this rule needs")
-
-type rule struct {
-	name, text string
-	check      func(*visit) error
-}
-
 // TestSource checks each rule in a subtest. One that the world does not allow
 // to be checked is skipped.
 func TestSource(t *testing.T, suite SourceSuite) {
 	t.Helper()
-	for _, r := range rules {
-		t.Run(r.name, func(t *testing.T) {
-			switch err := suite.check(r); {
-			case errors.Is(err, errSkip):
-				t.Skipf("%s: %v", r.text, err)
-			case err != nil:
-				t.Fatal(err)
-			}
-			t.Log(r.text)
-		})
-	}
+	testAll(t, rules, suite.visit)
 }
 
 // Check checks all rules, and returns the violations, joined.
-func (s SourceSuite) Check() error {
-	var broken []error
-	for _, r := range rules {
-		if err := s.check(r); err != nil && !errors.Is(err, errSkip) {
-			broken = append(broken, err)
-		}
-	}
-	return errors.Join(broken...)
-}
+func (s SourceSuite) Check() error { return checkAll(rules, s.visit) }
 
-func (s SourceSuite) check(r rule) error {
-	world, err := s.Open()
-	if err != nil {
-		return fmt.Errorf("open a world: %w", err)
-	}
-	if closer, ok := world.(interface{ Close() error }); ok {
-		defer closer.Close()
-	}
-	v := &visit{world: world, timeout: s.Timeout}
-	if v.timeout <= 0 {
-		v.timeout = 30 * time.Second
-	}
-	err = errors.Join(r.check(v), v.stop())
-	if err == nil || errors.Is(err, errSkip) {
-		return err
-	}
-	return &Violation{Rule: r.name, Text: r.text, Err: err}
+func (s SourceSuite) visit(check func(*visit) error) error {
+	return opened(s.Open, func(world World) error {
+		v := &visit{world: world, timeout: orDefault(s.Timeout)}
+		return errors.Join(check(v), v.stop())
+	})
 }
 
 // Labels by which the suite knows its pods again.
