@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,6 +93,9 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--node", "testdata/running.yaml", "testdata/small.json"}, "should hold one Node"},
 		{[]string{"--node", "testdata/node.yaml", "-o", "xml", "testdata/small.json"}, "table or json"},
 		{[]string{"--node", "-", "-"}, "it holds 0 objects"},
+		{[]string{"--node", "testdata", "testdata/small.json"}, "testdata: read testdata: is a directory"},
+		{[]string{"--node", "testdata/node.yaml", "--pods", "testdata", "testdata/small.json"}, "is a directory"},
+		{[]string{"--node", "testdata/node.yaml", "testdata/node.yaml"}, `kind is "Node", and should be Pod`},
 		{[]string{"--node", "testdata/node.yaml", "--until-full", "testdata/candidates.yaml"}, "takes one candidate, not 4"},
 		{[]string{"--nonsense"}, "nonsense"},
 	} {
@@ -99,6 +103,65 @@ func TestBadInput(t *testing.T) {
 		require.Equal(t, badInput, status, c.args)
 		require.Contains(t, complaint, c.says)
 	}
+}
+
+// Bad nodes give an error with the field, or a verdict.
+func TestOddNodes(t *testing.T) {
+	for _, c := range []struct {
+		node, says string
+		status     int
+	}{
+		{`{"kind":"Node"}`, "-: metadata.name is missing", badInput},
+		{`{"kind":"NodeList","items":[{"status":{"allocatable":{"cpu":"x"}}}]}`, "-, items[0]: status.allocatable[cpu]: Invalid value", badInput},
+		{`{"kind":"Node","metadata":{"name":"n"},"status":{"allocatable":[]}}`, "status.allocatable: array instead of", badInput},
+		{`{"kind":"Node","metadata":{"name":"n"}}`, "OutOfpods  Node didn't have enough resource: pods, requested: 1, used: 0, capacity: 0", oneRefused},
+		{`{"kind":"Node","metadata":{"name":"n"},"status":{"allocatable":{"pods":"-3"}}}`, "OutOfpods", oneRefused},
+	} {
+		status, out, complaint := admit(t, c.node, "--node", "-", "testdata/small.json")
+		require.Equal(t, c.status, status, c.node)
+		require.Contains(t, out+complaint, c.says)
+	}
+}
+
+// Thousands of ports and of terms that nobody can read are a verdict.
+func TestVeryLargePod(t *testing.T) {
+	ports := strings.TrimSuffix(strings.Repeat(`{"hostPort":80,"containerPort":80},`, 5000), ",")
+	terms := strings.TrimSuffix(strings.Repeat(`{"matchExpressions":[{"key":"zone","operator":"Near","values":["a"]}]},`, 5000), ",")
+	pod := `{"kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[{"name":"c","ports":[` + ports + `]}],
+		"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[` + terms + `]}}}}}`
+	status, out, _ := admit(t, pod, "--node", "testdata/node.yaml", "-")
+	require.Equal(t, oneRefused, status)
+	require.Contains(t, out, "default/x  reject   NodeAffinity  Predicate NodeAffinity failed")
+}
+
+// What kubectl prints of all namespaces of a large cluster.
+func TestTenThousandPods(t *testing.T) {
+	var pods strings.Builder
+	pods.WriteString(`{"kind":"List","apiVersion":"v1","items":[`)
+	for i := range 10_000 {
+		phase, node := "Running", "n1"
+		if i%4 == 0 {
+			phase = "Succeeded"
+		} else if i%4 == 1 {
+			node = "n2"
+		}
+		fmt.Fprintf(&pods, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p-%d","uid":"u-%[1]d","managedFields":[{"manager":"kubelet","fieldsType":"FieldsV1","fieldsV1":{"f:status":{}}}]},
+			"spec":{"nodeName":%q,"containers":[{"name":"c","resources":{"requests":{"cpu":"1m"}}}]},"status":{"phase":%q}},`, i, node, phase)
+	}
+	status, out, complaint := admit(t, strings.TrimSuffix(pods.String(), ",")+"]}", "--node", "testdata/node.yaml", "--pods", "-", "testdata/small.json")
+	require.Empty(t, complaint)
+	require.Equal(t, oneRefused, status)
+	require.Contains(t, out, "node n1, 5000 pods run\nleft out: 2500 finished, 2500 of other nodes\n")
+	require.Contains(t, out, "OutOfpods  Node didn't have enough resource: pods, requested: 1, used: 5000, capacity: 110")
+}
+
+// Pods that are to get their names from the API server get some here.
+func TestGeneratedNames(t *testing.T) {
+	pod := "kind: Pod\nmetadata: {generateName: job-}\n"
+	status, out, _ := admit(t, pod+"---\n"+pod, "--node", "testdata/node.yaml", "-")
+	require.Equal(t, allAdmitted, status)
+	require.Contains(t, out, "default/job-new1  admit")
+	require.Contains(t, out, "default/job-new2  admit")
 }
 
 // FuzzRead decodes whatever there is: an error or objects, no panic.

@@ -17,8 +17,9 @@ import (
 
 // reader reads objects from files, and from the standard input once.
 type reader struct {
-	stdin io.Reader
-	used  bool
+	stdin     io.Reader
+	used      bool
+	generated int // names so far
 }
 
 // item is one object and where it stands.
@@ -38,7 +39,13 @@ func (r *reader) node(file string) (*v1.Node, error) {
 		return nil, fmt.Errorf("%s: it holds %d objects, and should hold one Node", file, len(items))
 	}
 	node := &v1.Node{}
-	return node, items[0].decode("Node", node)
+	if err := items[0].decode("Node", node); err != nil {
+		return nil, err
+	}
+	if node.Name == "" {
+		return nil, fmt.Errorf("%s: metadata.name is missing", items[0].where)
+	}
+	return node, nil
 }
 
 // pods reads the pods of a file.
@@ -54,7 +61,8 @@ func (r *reader) pods(file string) ([]*v1.Pod, error) {
 			return nil, err
 		}
 		if pod.Name == "" && pod.GenerateName != "" {
-			pod.Name = pod.GenerateName + "new"
+			r.generated++
+			pod.Name = fmt.Sprintf("%snew%d", pod.GenerateName, r.generated)
 		}
 		if pod.Name == "" {
 			return nil, fmt.Errorf("%s: metadata.name is missing", it.where)
@@ -71,14 +79,7 @@ func (it item) decode(kind string, into any) error {
 	if it.kind != kind {
 		return fmt.Errorf("%s: kind is %q, and should be %s", it.where, it.kind, kind)
 	}
-	if err := manifest.CheckQuantities(it.raw, into); err != nil {
-		return fmt.Errorf("%s: %w", it.where, err)
-	}
-	if err := utiljson.Unmarshal(it.raw, into); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) {
-			return fmt.Errorf("%s: %s: %s instead of %s", it.where, wrong.Field, wrong.Value, wrong.Type)
-		}
+	if err := manifest.Unmarshal(it.raw, into); err != nil {
 		return fmt.Errorf("%s: %w", it.where, err)
 	}
 	return nil

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/podmanager/manifest"
@@ -117,10 +116,7 @@ func readJSON(path string, into any) error {
 	if err != nil {
 		return err
 	}
-	if err = manifest.CheckQuantities(text, into); err == nil {
-		err = utiljson.Unmarshal(text, into)
-	}
-	if err != nil {
+	if err := manifest.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

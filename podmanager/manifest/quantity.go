@@ -3,12 +3,14 @@ package manifest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -56,14 +58,26 @@ func boundQuantities(raw []byte, into reflect.Type) error {
 	return walkQuantities(raw, into, false)
 }
 
-// CheckQuantities refuses JSON, to be decoded into a value of the type of into,
-// with a quantity that can't be parsed, which the decoder of Kubernetes reports
-// without its field, or that would take for ever to parse, as 1e999999999. It is
-// for those who decode without a [Decoder], by a decoder to which names differ in
-// case, as that of k8s.io/apimachinery/pkg/util/json. The error is a *field.Error;
-// other faults of the JSON are left to the decoder.
-func CheckQuantities(raw []byte, into any) error {
-	return walkQuantities(raw, reflect.TypeOf(into), true)
+// Unmarshal decodes JSON as Kubernetes does, for those who decode without a
+// [Decoder]. A quantity that would take for ever to parse, as 1e999999999, is
+// refused before, and the error about one that can't be parsed names its field.
+func Unmarshal(raw []byte, into any) error {
+	t := reflect.TypeOf(into)
+	if err := boundQuantities(raw, t); err != nil {
+		return err
+	}
+	err := utiljson.Unmarshal(raw, into)
+	if err == nil {
+		return nil
+	}
+	if named := walkQuantities(raw, t, true); named != nil {
+		return named
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return fmt.Errorf("%s: %s instead of %s", wrong.Field, wrong.Value, wrong.Type)
+	}
+	return err
 }
 
 func walkQuantities(raw []byte, into reflect.Type, parse bool) error {

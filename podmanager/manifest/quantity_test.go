@@ -48,27 +48,27 @@ func TestTextMayLookLikeAQuantity(t *testing.T) {
 	}
 }
 
-// Fields that a decoder reads are found by its own rules of names.
-func TestCheckQuantities(t *testing.T) {
+func TestUnmarshalNamesTheField(t *testing.T) {
 	for raw, says := range map[string]string{
-		`{"spec":{"overhead":{"cpu":"lots"}}}`:                  `spec.overhead[cpu]: Invalid value: "lots": quantities must match`,
-		`{"spec":{"overhead":{"cpu":"1e99999999"}}}`:            `spec.overhead[cpu]: Invalid value: "1e99999999": a quantity has at most`,
-		`{"spec":{"overhead":{"cpu":true}}}`:                    `spec.overhead[cpu]: Invalid value: "true"`,
-		`{"spec":{"overhead":{"cpu":{}}}}`:                      `spec.overhead[cpu]: Invalid value: "{"`,
-		`{"spec":{"overhead":{"cpu":[1]}}}`:                     `spec.overhead[cpu]: Invalid value: "["`,
-		`{"spec":{"overhead":{"cpu":""}}}`:                      `spec.overhead[cpu]: Invalid value: ""`,
-		`{"spec":{"overhead":{"cpu":null,"memory":" 1Gi "}}}`:   "",
-		`{"spec":{"overhead":7},"unknown":{"overhead":"lots"}}`: "",
-		`{"spec":`: "",
-		``:         "",
-		`[1,2]`:    "",
+		`{"spec":{"overhead":{"cpu":"lots"}}}`:                `spec.overhead[cpu]: Invalid value: "lots": quantities must match`,
+		`{"spec":{"overhead":{"cpu":"1e99999999"}}}`:          `spec.overhead[cpu]: Invalid value: "1e99999999": a quantity has at most`,
+		`{"spec":{"overhead":{"cpu":true}}}`:                  `spec.overhead[cpu]: Invalid value: "true"`,
+		`{"spec":{"overhead":{"cpu":{}}}}`:                    `spec.overhead[cpu]: Invalid value: "{"`,
+		`{"spec":{"overhead":{"cpu":[1]}}}`:                   `spec.overhead[cpu]: Invalid value: "["`,
+		`{"spec":{"overhead":{"cpu":""}}}`:                    `spec.overhead[cpu]: Invalid value: ""`,
+		`{"spec":{"overhead":{"cpu":null,"memory":" 1Gi "}}}`: "",
+		`{"Spec":7,"unknown":{"overhead":"lots"}}`:            "",
+		`{"spec":{"overhead":7}}`:                             "spec.overhead: number instead of",
+		`{"spec":`:                                            "unexpected end of JSON input",
+		``:                                                    "unexpected end of JSON input",
+		`[1,2]`:                                               "cannot unmarshal array",
 	} {
-		err := CheckQuantities([]byte(raw), &v1.Pod{})
+		err := Unmarshal([]byte(raw), &v1.Pod{})
 		if says == "" {
 			require.NoError(t, err, raw)
 		} else {
 			require.ErrorContains(t, err, says, raw)
 		}
 	}
-	require.NoError(t, CheckQuantities([]byte(`{"a":"1e99999999"}`), nil))
+	require.Error(t, Unmarshal([]byte(`{"a":"1e99999999"}`), nil))
 }
