@@ -1,7 +1,12 @@
 package probe_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,4 +37,108 @@ func TestLittleIsKeptOfOutputs(t *testing.T) {
 		require.Equal(t, map[string]int{"readiness": 1028, "disk": probe.OutputLimit}, kept)
 		require.Len(t, w.attempts[0].Output, probe.OutputLimit, "hooks see all")
 	})
+}
+
+// crew is a prober of which each call does something else, and which sees that the
+// bounds are kept.
+type crew struct {
+	t      *testing.T
+	mu     sync.Mutex
+	draw   *rand.Rand
+	flying map[string]int // by pod
+	all    int
+}
+
+const crewMost, crewMostPerPod = 20, 3
+
+func (c *crew) Probe(ctx context.Context, target probe.Target) (probe.Response, error) {
+	c.mu.Lock()
+	c.flying[target.Pod.Name]++
+	c.all++
+	if c.all > crewMost || c.flying[target.Pod.Name] > crewMostPerPod {
+		c.t.Errorf("%d in flight, %d of %s", c.all, c.flying[target.Pod.Name], target.Pod.Name)
+	}
+	what, lasts := c.draw.IntN(8), time.Duration(c.draw.IntN(600))*time.Millisecond
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.flying[target.Pod.Name]--
+		c.all--
+	}()
+	switch what {
+	case 0:
+		<-ctx.Done()
+		return probe.Response{}, ctx.Err()
+	case 1:
+		<-ctx.Done()
+		return probe.Response{Result: probe.Failure}, nil
+	case 2, 3:
+		select {
+		case <-time.After(lasts):
+		case <-ctx.Done():
+		}
+		return probe.Response{Result: probe.Success}, nil
+	case 4:
+		panic("oops")
+	case 5:
+		return probe.Response{}, errors.New("no port called web")
+	case 6:
+		return probe.Response{Result: probe.Failure}, nil
+	}
+	return probe.Response{Result: probe.Success}, nil
+}
+
+// Pods come, change and go while their probes fail in every way: the bounds are kept,
+// nothing is forgotten in flight, and who stays is probed on.
+func TestBoundsAreKeptInAStorm(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				draw := rand.New(rand.NewPCG(seed, 0))
+				c := &crew{t: t, draw: rand.New(rand.NewPCG(seed, 1)), flying: map[string]int{}}
+				w := newWorld(t, probe.Config{Prober: c, MaxInFlight: crewMost, MaxInFlightPerPod: crewMostPerPod})
+				crowded := false
+				kinds := []probe.Kind{probe.Startup, probe.Readiness, probe.Liveness, probe.Observe}
+				for step := range 300 {
+					pod := ref(fmt.Sprint("pod", draw.IntN(12)))
+					var containers []probe.Container
+					for i := range draw.IntN(6) {
+						container := probe.Container{Name: fmt.Sprint(i), State: probe.State{
+							ContainerID: fmt.Sprint(draw.IntN(3)), Running: draw.IntN(5) > 0, Started: draw.IntN(2) > 0,
+							Ready: draw.IntN(2) > 0, Terminating: draw.IntN(8) == 0, Over: draw.IntN(20) == 0,
+							StartedAt: time.Now().Add(time.Duration(draw.IntN(7200)-3600) * time.Second),
+						}}
+						for range draw.IntN(4) {
+							kind := kinds[draw.IntN(4)]
+							container.Probes = append(container.Probes, named(kind, probe.Settings{
+								Period: time.Duration(draw.IntN(2000)-10) * time.Millisecond, Timeout: time.Duration(draw.IntN(500)) * time.Millisecond,
+							}))
+						}
+						containers = append(containers, container)
+					}
+					w.Set(pod, containers...)
+					if step%7 == 0 {
+						w.Take()
+					}
+					w.pass(time.Duration(draw.IntN(100)) * time.Millisecond)
+					s := w.Stats()
+					require.LessOrEqual(t, s.InFlight, crewMost)
+					crowded = crowded || s.Waiting > 0
+				}
+				require.True(t, crowded, "the bounds were reached")
+				for i := range 12 {
+					w.Remove(ref(fmt.Sprint("pod", i)).UID)
+				}
+				synctest.Wait()
+				require.Equal(t, probe.Stats{}, w.Stats())
+				require.Zero(t, c.all)
+				// None of that is in the way of who comes then.
+				before := len(w.attempts)
+				w.Set(ref("late"), probe.Container{Name: "app", State: running("1"), Probes: []probe.Probe{named(probe.Observe, probe.Settings{Period: time.Second})}})
+				w.pass(time.Minute)
+				require.Greater(t, len(w.attempts), before+15)
+			})
+		})
+	}
 }

@@ -76,6 +76,7 @@ type Manager struct {
 	lanes   lanes
 	waiting int // those kept back by the share of their pod
 	dirty   []*entry
+	gone    int // of dirty, those that were removed
 	flights sync.WaitGroup
 }
 
@@ -138,28 +139,6 @@ func (m *Manager) Run(ctx context.Context) error {
 			timer.Reset(time.Until(wake))
 		}
 	}
-}
-
-// Changed has a value when there is something to take, and perhaps one too many.
-// The channel is always the same one, is never closed, and serves one reader: a
-// sync loop that has the Manager as its Probes is that reader.
-func (m *Manager) Changed() <-chan struct{} { return m.changed }
-
-// Take returns the verdicts that changed since it was called last, the newest one
-// of each probe.
-func (m *Manager) Take() []Published {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	taken := make([]Published, 0, len(m.dirty))
-	for _, e := range m.dirty {
-		e.dirty = false
-		if !e.removed {
-			e.tracker.said = e.tracker.verdict
-			taken = append(taken, e.published())
-		}
-	}
-	m.dirty = nil
-	return taken
 }
 
 // Set says which containers of a pod are to be probed, and what is known of each.
@@ -271,21 +250,10 @@ func (m *Manager) removeEntries(entries []*entry) {
 func (m *Manager) removeEntry(e *entry) {
 	e.removed = true
 	m.probes--
+	m.forget(e)
 	m.due.remove(e)
 	if e.flight != nil {
 		e.flight.callOff()
-	}
-}
-
-// publish has the verdict of a probe taken.
-func (m *Manager) publish(e *entry) {
-	if !e.dirty {
-		e.dirty = true
-		m.dirty = append(m.dirty, e)
-	}
-	select {
-	case m.changed <- struct{}{}:
-	default:
 	}
 }
 

@@ -1,10 +1,16 @@
 package probe
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // A start that the status tells has no reading of the clock that nobody sets. Were
@@ -78,4 +84,56 @@ func TestSettingsWithoutSense(t *testing.T) {
 			require.True(t, tracker.Due().After(now), name)
 		}
 	}
+}
+
+// A host that does not take what changed, or not for long, has no memory filled by
+// pods that come and go.
+func TestNothingIsKeptOfPodsThatWent(t *testing.T) {
+	m, err := NewManager(Config{Prober: Func(nil)})
+	require.NoError(t, err)
+	ready := Container{Name: "app", State: State{ContainerID: "1", Running: true, Started: true, Ready: true}, Probes: []Probe{{Name: "readiness", Kind: Readiness}}}
+	for i := range 10_000 {
+		uid := types.UID(strconv.Itoa(i))
+		m.Set(runtime.PodRef{UID: uid}, ready)
+		if i%100 != 0 {
+			m.Remove(uid)
+		}
+	}
+	require.LessOrEqual(t, len(m.dirty), 200)
+	require.Len(t, m.Take(), 100)
+	m.Remove("100")
+	require.Empty(t, m.Take())
+}
+
+// Only regular containers and sidecars are probed, a port is the first of its name,
+// and a set of one name twice is one container.
+func TestWhoIsProbed(t *testing.T) {
+	always := v1.ContainerRestartPolicyAlways
+	all := v1.Container{StartupProbe: &v1.Probe{}, ReadinessProbe: &v1.Probe{}, LivenessProbe: &v1.Probe{}}
+	called := func(name string, c v1.Container) v1.Container { c.Name = name; return c }
+	sidecar := called("sidecar", all)
+	sidecar.RestartPolicy = &always
+	pod := &v1.Pod{Spec: v1.PodSpec{
+		InitContainers: []v1.Container{called("init", all), sidecar},
+		Containers:     []v1.Container{called("app", all), {Name: "bare"}, called("app", all)},
+		EphemeralContainers: []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{
+			Name: "debug", LivenessProbe: &v1.Probe{},
+		}}},
+	}}
+	m, err := NewManager(Config{Prober: Func(nil)})
+	require.NoError(t, err)
+	for range 2 {
+		m.Set(runtime.PodRef{UID: "a"}, PodContainers(pod, nil)...)
+		var got []string
+		for _, x := range m.Explain("a") {
+			got = append(got, x.Container+"/"+x.Probe)
+		}
+		require.Equal(t, []string{
+			"sidecar/startup", "sidecar/readiness", "sidecar/liveness", "app/startup", "app/readiness", "app/liveness",
+		}, got)
+		require.Equal(t, 6, m.Stats().Probes)
+	}
+	port, err := ResolvePort(intstr.FromString("web"), []v1.ContainerPort{{Name: "web", ContainerPort: 1}, {Name: "web", ContainerPort: 2}})
+	require.NoError(t, err)
+	require.Equal(t, 1, port)
 }
