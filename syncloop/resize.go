@@ -182,7 +182,8 @@ func (l *SyncLoop) tryResize(r *record, p resize.Pending) {
 	said := r.size.pending
 	r.size.pending = &c
 	if v.Outcome == resize.Deferred {
-		l.resizes.Block(r.pendingResize(), v.Short)
+		p.Since = c.LastTransitionTime.Time
+		l.resizes.Block(p, v.Short)
 	}
 	if said == nil || *said != c {
 		l.step(r, lifecycle.Poke{})

@@ -181,6 +181,23 @@ func TestNodeThatGrowsTakesInWhatWaits(t *testing.T) {
 	})
 }
 
+// Of two that are equal the one that came first goes first, also when it was tried
+// again meanwhile.
+func TestEqualResizesKeepTheirOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		first, second, other := pod("first", cpu("1")), pod("second", cpu("1")), pod("other", cpu("1"))
+		w.add(first, second, other)
+		w.update(asks(first, "2", 2))
+		w.update(asks(second, "2", 2))
+		w.update(asks(first, "3", 3))
+		w.update(asks(first, "2", 4))
+		w.remove(other)
+		sleep(time.Second)
+		require.Equal(t, "2 2 2", w.has(first.UID))
+		require.Equal(t, "1 1 1", w.has(second.UID))
+	}, checked("3"))
+}
+
 // One that becomes smaller lets another one grow, once its containers have let go
 // of what they had.
 func TestRoomOfAResizedPodIsGivenAway(t *testing.T) {
