@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -59,8 +60,12 @@ func RetryLater(reason, message string, after time.Duration) Verdict {
 	return Verdict{Outcome: Retry, Reason: reason, Message: message, RetryAfter: after}
 }
 
-// recoverable tells whether room would cure the verdict.
-func (v Verdict) recoverable() bool { return v.Outcome == Reject && len(v.Short) > 0 }
+// recoverable tells whether room would cure the verdict: all of it that is short is
+// indeed missing.
+func (v Verdict) recoverable() bool {
+	return v.Outcome == Reject && len(v.Short) > 0 &&
+		!slices.ContainsFunc(v.Short, func(s Shortage) bool { return s.Missing() <= 0 })
+}
 
 // Request is what a handler judges. All of it is read-only for the handler.
 type Request struct {

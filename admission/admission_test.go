@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 
@@ -336,17 +337,16 @@ func FuzzLedger(f *testing.F) {
 				require.Equal(t, in, ledger.SetStuck(key))
 				require.Equal(t, in, ledger.SetLeaving(key, false))
 			case 4:
-				copied := map[types.UID]*v1.Pod{}
-				for k, v := range model {
-					copied[k] = v
-				}
-				parents, models = append(parents, ledger), append(models, copied)
+				parents, models = append(parents, ledger), append(models, maps.Clone(model))
 				ledger = ledger.Fork()
 			case 5:
 				if n := len(parents); n > 0 {
 					if rnd.IntN(2) == 0 {
 						ledger.Commit()
-						models[n-1] = models[n]
+						models[n-1] = maps.Clone(models[n])
+						if rnd.IntN(2) == 0 {
+							break // the fork is used on
+						}
 					}
 					ledger, parents, models = parents[n-1], parents[:n-1], models[:n]
 				}

@@ -214,11 +214,25 @@ func TestPreparedCheckAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// Any number of goroutines may ask, of one ledger and of forks of it.
+// Any number of goroutines may ask, of one ledger and of forks of it, for one pod
+// that was prepared once, and preemption and explanations too. Nothing that they
+// share is written to.
 func TestCheckFromManyGoroutines(t *testing.T) {
-	chain := kubeletChain(newNode(resources("pods", "110", "cpu", "8")))
+	node := newNode(resources("pods", "110", "cpu", "8", "example.com/gpu", "2"))
+	node.Labels = map[string]string{v1.LabelOSStable: "plan9"}
+	chain := kubeletChain(node)
+	chain.Preempt = true
+	chain.Checks = append(chain.Checks, admission.Check{Name: "Allocation", Handler: admission.Allocation{Allocator: &devices{}}})
 	require.NoError(t, chain.Enter(newPod("a", resources("cpu", "1"), 80)))
+	require.NoError(t, chain.Enter(newPod("b", resources("cpu", "6", "example.com/gpu", "1"))))
+	critical := withPriority(newPod("critical", resources("cpu", "4", "example.com/gpu", "2", "example.com/unheard", "1"), 81), admission.CriticalPriority)
+	critical.Spec.NodeSelector = map[string]string{v1.LabelOSStable: "linux"}
+	critical.Spec.Tolerations = []v1.Toleration{{Operator: v1.TolerationOpExists}}
+	prepared := chain.Prepare(critical)
 	ctx := t.Context()
+	want, err := chain.Check(ctx, critical)
+	require.NoError(t, err)
+	require.NotNil(t, want.Plan)
 	done := make(chan error)
 	for i := range 8 {
 		own := *chain
@@ -226,18 +240,30 @@ func TestCheckFromManyGoroutines(t *testing.T) {
 			own.Ledger = chain.Ledger.Fork()
 		}
 		go func() {
-			var first error
-			for range 100 {
-				if _, err := own.Check(ctx, newPod("a", resources("cpu", "8"))); err != nil && first == nil {
-					first = err
+			var errs []error
+			for range 50 {
+				d, err := own.CheckPrepared(ctx, prepared)
+				if err == nil && d.Message != want.Message {
+					err = errors.New(d.Message)
+				}
+				errs = append(errs, err)
+				_, err = own.Check(ctx, newPod("a", resources("cpu", "8")))
+				errs = append(errs, err)
+				_, err = own.Explain(ctx, critical)
+				errs = append(errs, err)
+				if i%2 == 0 { // its own fork
+					own.Ledger.SetLeaving("b", true)
+					own.Ledger.Remove("a")
+					own.Ledger = chain.Ledger.Fork()
 				}
 			}
-			done <- first
+			done <- errors.Join(errs...)
 		}()
 	}
 	for range 8 {
 		require.NoError(t, <-done)
 	}
+	require.Equal(t, 2, chain.Ledger.Pods())
 }
 
 func TestNilEverything(t *testing.T) {

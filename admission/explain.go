@@ -97,12 +97,17 @@ func (c *Chain) room(pod *v1.Pod, allocatable v1.ResourceList) []Room {
 	ledger.RemovePod(pod)
 	p := c.Prepare(pod)
 	var rooms []Room
-	names := append([]v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}, p.names...)
-	for _, name := range names {
-		r := Room{Resource: name, Requested: p.requests.Of(name), Used: ledger.UsedOf(name), Capacity: amountOf(allocatable, name)}
-		if r.Free = r.Capacity - r.Used; r.Requested > 0 {
+	add := func(name v1.ResourceName, requested int64) {
+		r := Room{Resource: name, Requested: requested, Used: ledger.UsedOf(name), Capacity: amountOf(allocatable, name)}
+		if r.Free = r.Capacity - r.Used; requested > 0 {
 			rooms = append(rooms, r)
 		}
+	}
+	for _, name := range [...]v1.ResourceName{v1.ResourcePods, v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage} {
+		add(name, p.requests.Of(name))
+	}
+	for _, name := range p.names {
+		add(name, p.asked(name, allocatable))
 	}
 	return rooms
 }

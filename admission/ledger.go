@@ -87,8 +87,9 @@ func (l *Ledger) Fork() *Ledger {
 	return fork
 }
 
-// Commit carries what happened in a fork over to its parent. The fork is not
-// used afterwards. On a ledger that is no fork it does nothing.
+// Commit carries what happened in a fork over to its parent. The fork holds the
+// same as its parent then, and may be used on. On a ledger that is no fork it does
+// nothing.
 func (l *Ledger) Commit() {
 	if l.parent == nil {
 		return
@@ -99,12 +100,13 @@ func (l *Ledger) Commit() {
 			l.parent.enter(e)
 		}
 	}
-	l.parent.next = l.next
-	l.parent, l.pods, l.rows, l.ports = nil, nil, nil, nil
+	l.parent.next = max(l.parent.next, l.next)
+	*l = *l.parent.Fork()
 }
 
 // Add enters a pod without judging it, as for one that was admitted, or that
-// runs already. The host ports are those of its spec; a host whose containers
+// runs already; also one that has [Finished], of which something may run yet. The
+// host ports are those of its spec; a host whose containers
 // share the node's network says so with [Ledger.AddWithPorts]. A pod that is
 // entered already, or has neither UID nor name, is an error.
 func (l *Ledger) Add(pod *v1.Pod) error { return l.AddPrepared(Prepare(pod)) }

@@ -111,13 +111,18 @@ func shortages(p *Prepared, allocatable v1.ResourceList, ledger *Ledger) []Short
 	lack(v1.ResourceMemory, p.requests.Memory)
 	lack(v1.ResourceEphemeralStorage, p.requests.EphemeralStorage)
 	for _, name := range p.names {
-		requested := p.requests.Scalar[name]
-		if _, listed := allocatable[name]; !listed && isExtended(name) {
-			requested = amountOf(p.pod.Spec.Overhead, name)
-		}
-		lack(name, requested)
+		lack(name, p.asked(name, allocatable))
 	}
 	return short
+}
+
+// asked is what the pod asks of a scalar resource: nothing for the containers if it
+// is an extended one that the node does not list.
+func (p *Prepared) asked(name v1.ResourceName, allocatable v1.ResourceList) int64 {
+	if _, listed := allocatable[name]; !listed && isExtended(name) {
+		return amountOf(p.pod.Spec.Overhead, name)
+	}
+	return p.requests.Scalar[name]
 }
 
 // NodePorts checks that the host ports that a pod asks for are free.

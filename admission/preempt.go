@@ -122,11 +122,22 @@ func (c *Chain) preempt(pod *v1.Pod, verdicts []CheckVerdict, ledger *Ledger) (V
 	if len(p.Victims) == 0 {
 		return RetryLater(ReasonPreempting, "waiting for pods that are being stopped", 0), &p
 	}
-	names := make([]string, len(p.Victims))
-	for i, v := range p.Victims {
-		names[i] = v.Pod.Namespace + "/" + v.Pod.Name
+	return RetryLater(ReasonPreempting, "waiting for pods to stop that give way: "+namesOf(p.Victims), 0), &p
+}
+
+// victimsNamed is how many victims a message names.
+const victimsNamed = 10
+
+func namesOf(victims []Victim) string {
+	names := make([]string, 0, victimsNamed)
+	for _, v := range victims[:min(len(victims), victimsNamed)] {
+		names = append(names, v.Pod.Namespace+"/"+v.Pod.Name)
 	}
-	return RetryLater(ReasonPreempting, "waiting for pods to stop that give way: "+strings.Join(names, ", "), 0), &p
+	text := strings.Join(names, ", ")
+	if more := len(victims) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // stuckWouldDo tells whether there would be room if the pods that are stuck

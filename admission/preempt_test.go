@@ -1,6 +1,8 @@
 package admission_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -198,4 +200,31 @@ func TestPlainPodPreemptsNobody(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, d.Plan)
 	require.Equal(t, "OutOfcpu", d.Reason)
+}
+
+// A handler that calls something short of which there is enough does not let the
+// pod wait for nobody's end.
+func TestShortageOfNothingIsFinal(t *testing.T) {
+	chain := preemptingChain(t, newNode(resources("pods", "10", "cpu", "4")), newPod("a", resources("cpu", "1")))
+	chain.Checks = append(chain.Checks, admission.Check{Name: "Liar", Handler: admission.AdmitFunc(
+		func(context.Context, admission.Request) (admission.Verdict, error) {
+			return admission.RejectedShort([]admission.Shortage{{Resource: "cpu", Requested: 1, Used: 1000, Capacity: 4000}}), nil
+		})})
+	d, err := chain.Admit(t.Context(), withPriority(newPod("critical", resources("cpu", "1")), admission.CriticalPriority))
+	require.NoError(t, err)
+	require.Equal(t, admission.Reject, d.Outcome)
+	require.Nil(t, d.Plan)
+	require.Equal(t, 1, chain.Ledger.Pods())
+}
+
+func TestMessageNamesSomeOfManyVictims(t *testing.T) {
+	chain := preemptingChain(t, newNode(resources("pods", "1000", "cpu", "300")))
+	for i := range 300 {
+		require.NoError(t, chain.Enter(newPod(fmt.Sprintf("p%03d", i), resources("cpu", "1"))))
+	}
+	d, err := chain.Check(t.Context(), withPriority(newPod("critical", resources("cpu", "299")), admission.CriticalPriority))
+	require.NoError(t, err)
+	require.Len(t, d.Plan.Victims, 299)
+	require.Contains(t, d.Message, "give way: default/p299, default/p298, ")
+	require.Contains(t, d.Message, ", default/p290 and 289 more")
 }
