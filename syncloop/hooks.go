@@ -27,6 +27,10 @@ type Hooks struct {
 	// for one that fits after it was deferred
 	// kubelet_pod_deferred_accepted_resizes_total)
 	PodResize func(pod runtime.PodRef, v resize.Verdict, took time.Duration)
+	// PodResized is called when the containers of a pod have what it was granted,
+	// or, with the error, each time that they could not be given it; after is how
+	// long after the grant. (kubelet_pod_resize_duration_milliseconds, by success)
+	PodResized func(pod runtime.PodRef, after time.Duration, err error)
 	// PodStage is called when a pod's life enters a stage.
 	// (kubelet_working_pods, by lifecycle)
 	PodStage func(pod runtime.PodRef, stage lifecycle.Stage)
@@ -61,7 +65,8 @@ type Hooks struct {
 
 	// Relisted is called after each list of the runtime's pods, with how many
 	// there were and how many of them had changed.
-	// (kubelet_pleg_relist_duration_seconds, kubelet_pleg_last_seen_seconds)
+	// (kubelet_pleg_relist_duration_seconds, kubelet_pleg_last_seen_seconds, and
+	// kubelet_pleg_relist_interval_seconds is the time between two calls)
 	Relisted func(pods, changed int, took time.Duration, err error)
 	// Housekeeping is called after each round of clean-ups. (The kubelet has no
 	// metric for it; it logs a round of more than a second.)

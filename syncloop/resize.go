@@ -38,6 +38,8 @@ type size struct {
 	// pending and inProgress are the conditions that hold, nil if they don't.
 	// They are replaced, never written to.
 	pending, inProgress *v1.PodCondition
+	// granted is when this agent granted it.
+	granted time.Time
 }
 
 // conditions are those that hold, in the kubelet's order.
@@ -193,7 +195,7 @@ func (l *SyncLoop) tryResize(r *record, p resize.Pending) {
 // grant gives a pod what it asks for; its next sync carries that out.
 func (l *SyncLoop) grant(r *record) {
 	c := resize.InProgressCondition(r.pod.Generation, nil, nil, time.Now())
-	r.size = size{allocation: resize.Of(r.pod), inProgress: &c}
+	r.size = size{allocation: resize.Of(r.pod), inProgress: &c, granted: time.Now()}
 	r.takes = nil
 	l.event(r.pod, v1.EventTypeNormal, resize.ReasonStarted, resize.StartedMessage(r.pod))
 	l.account(r)
@@ -234,12 +236,27 @@ func (l *SyncLoop) resizeDone(r *record, j *job) {
 		r.size.inProgress = nil
 		l.event(r.pod, v1.EventTypeNormal, resize.ReasonCompleted, resize.CompletedMessage(j.input.Pod))
 		l.account(r)
+		l.resized(r, j, nil)
 	case failed != nil:
 		if j.resizing == nil || j.resizing.Message != failed.Message {
 			l.event(r.pod, v1.EventTypeWarning, resize.ReasonError, resize.ErrorMessage(j.input.Pod, errors.New(failed.Message)))
 		}
 		r.size.inProgress = failed
+		l.resized(r, j, errors.New(failed.Message))
 	}
+}
+
+// resized tells the host how a resize that was granted went.
+func (l *SyncLoop) resized(r *record, j *job, err error) {
+	h := l.cfg.Hooks.PodResized
+	if h == nil {
+		return
+	}
+	granted := r.size.granted
+	if granted.IsZero() && j.resizing != nil { // by the agent before
+		granted = j.resizing.LastTransitionTime.Time
+	}
+	h(r.PodRef, time.Since(granted), err)
 }
 
 // followResize sees whether the containers have what the pod was granted.

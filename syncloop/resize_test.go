@@ -283,6 +283,11 @@ func TestResizePolicyRestarts(t *testing.T) {
 func TestResizeThatTheRuntimeRefuses(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
+	type word struct {
+		after time.Duration
+		err   error
+	}
+	words := make(chan word, 100) // more than there can be
 	inBubble(t, func(t *testing.T, w *world) {
 		p := pod("web", cpu("2"))
 		w.add(p)
@@ -303,7 +308,19 @@ func TestResizeThatTheRuntimeRefuses(t *testing.T) {
 		require.Equal(t, "1 1 1", w.has(p.UID))
 		require.Equal(t, int64(1000), w.used())
 		require.Len(t, w.events.With("ResizeCompleted"), 1)
+		close(words)
+		last, failures := word{}, 0
+		for last = range words {
+			if last.err != nil {
+				require.EqualError(t, last.err, "resize container c: still in use")
+				failures++
+			}
+		}
+		require.NoError(t, last.err)
+		require.Greater(t, last.after, 2*time.Minute)
+		require.Greater(t, failures, 1)
 	}, checked("3"), func(c *syncloop.Config) {
+		c.Hooks.PodResized = func(_ runtime.PodRef, after time.Duration, err error) { words <- word{after, err} }
 		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
 			SyncPod: func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 				if broken.Load() && !runtime.Resized(req.Pod, req.Status) {

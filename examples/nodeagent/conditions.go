@@ -44,8 +44,13 @@ const roundLimit = time.Minute
 // part is what status and dump tell of eviction.
 func (e *evictor) part() syncloop.Part {
 	return syncloop.Part{
-		Name:   "eviction",
-		Health: func() syncloop.HealthCheck { return e.health(time.Now()) },
+		Name: "eviction",
+		Health: func() syncloop.HealthCheck {
+			if e.manager == nil {
+				return syncloop.HealthCheck{Name: "eviction", OK: true, Detail: "not supported here"}
+			}
+			return evictionHealth(e.manager.Health(), time.Now())
+		},
 		Dump: func() any {
 			if e.manager == nil {
 				return nil
@@ -55,14 +60,9 @@ func (e *evictor) part() syncloop.Part {
 	}
 }
 
-// health tells how eviction does.
-func (e *evictor) health(now time.Time) syncloop.HealthCheck {
-	c := syncloop.HealthCheck{Name: "eviction", OK: true, Detail: "not supported here"}
-	if e.manager == nil {
-		return c
-	}
-	h := e.manager.Health()
-	c.Since, c.Detail = h.LastRound, "no round yet"
+// evictionHealth tells how eviction does.
+func evictionHealth(h eviction.Health, now time.Time) syncloop.HealthCheck {
+	c := syncloop.HealthCheck{Name: "eviction", OK: true, Since: h.LastRound, Detail: "no round yet"}
 	if !h.LastRound.IsZero() {
 		c.Detail = left(h.Observations)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/eviction"
 )
 
 var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -168,6 +171,28 @@ func TestCapacity(t *testing.T) {
 	require.Equal(t, "cpu=4,ephemeral-storage=10Gi,memory=4Gi,pods=7", c.String())
 	for _, bad := range []string{"", "cpu", "=1", "cpu=much", "cpu=-1"} {
 		require.Error(t, c.Set(bad), bad)
+	}
+}
+
+func TestHealthOfEviction(t *testing.T) {
+	grace := 5 * time.Minute
+	slow := []eviction.Victim{{Pod: podWith("slow", ready()), Override: &grace}}
+	for name, tc := range map[string]struct {
+		health eviction.Health
+		ok     bool
+		detail string
+	}{
+		"new":       {eviction.Health{}, true, "no round yet"},
+		"calm":      {eviction.Health{LastRound: noon, Observations: []eviction.Observation{{Signal: eviction.PIDAvailable, Available: 1, Capacity: 2}}}, true, "pid.available 1 of 2"},
+		"no figure": {eviction.Health{Err: errors.New("no cgroup"), Failures: 3}, false, "no round yet"},
+		"a round":   {eviction.Health{RoundSince: noon.Add(-30 * time.Second)}, true, "no round yet"},
+		"stuck":     {eviction.Health{RoundSince: noon.Add(-2 * time.Minute)}, false, "a round has not ended since 2m"},
+		"patient":   {eviction.Health{RoundSince: noon.Add(-4 * time.Minute), Evicting: slow}, true, "a round has not ended since 4m, evicts default/slow within 5m0s"},
+		"too slow":  {eviction.Health{RoundSince: noon.Add(-7 * time.Minute), Evicting: slow}, false, "a round has not ended since 7m, evicts default/slow within 5m0s"},
+	} {
+		c := evictionHealth(tc.health, noon)
+		require.Equal(t, tc.ok, c.OK, name)
+		require.Equal(t, tc.detail, c.Detail, name)
 	}
 }
 
