@@ -52,9 +52,10 @@ type exitCode int
 func (e exitCode) Error() string { return "exit status " + strconv.Itoa(int(e)) }
 
 // ask runs a sub-command and returns the exit status.
-func ask(name string, args []string) int {
-	c := &client{output: "table", stdout: os.Stdout, stderr: os.Stderr}
+func ask(name string, args []string, stdout, stderr io.Writer) int {
+	c := &client{output: "table", stdout: stdout, stderr: stderr}
 	fs := flag.NewFlagSet("nodeagent "+name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
 	fs.StringVar(&c.root, "root", "", "`folder` of the agent (default: the same as the agent's)")
 	switch name {
 	case "status", "explain", "events":
@@ -81,7 +82,8 @@ func ask(name string, args []string) int {
 	}
 	c.root = root
 	c.http = &http.Client{Transport: &http.Transport{
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return dialAgent(c.root) },
+		DialContext:       func(context.Context, string, string) (net.Conn, error) { return dialAgent(c.root) },
+		DisableKeepAlives: true,
 	}}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -52,7 +52,7 @@ func TestPodsAreRestoredWhileTheirSourceIsDown(t *testing.T) {
 	server := newManifestServer(t)
 	server.says(y.sleeper("a", "1"), y.sleeper("b", "1"), y.sleeper("c", "1"))
 	run := func() *running {
-		return start(t, "--manifest-url", server.URL, "--root", y.root, "--checkpoint", "all")
+		return y.run("--manifest-url", server.URL, "--checkpoint", "all")
 	}
 	first := run()
 	a, b, c := y.up("a", 0), y.up("b", 0), y.up("c", 0)
@@ -126,7 +126,10 @@ func TestOnlyAnnotatedPodsAreWrittenDown(t *testing.T) {
 	require.Equal(t, exitOK, first.wait())
 
 	second := y.start("-o", "json")
-	second.says("pod/default/plain-node", "Adopted")
+	for _, name := range []string{"asks", "plain"} {
+		second.says("pod/default/"+name+"-node", "Adopted")
+		y.until("runs", name, isRunning)
+	}
 	second.stop()
 	for name, before := range first.list() {
 		after := second.list()[name]

@@ -44,6 +44,8 @@ func TestClockJumpsWhileTheAgentIsAway(t *testing.T) {
 
 			second := y.start("-o", "json")
 			eventually(t, func() bool { return count("crash") >= crashes+1 }, "a crashing container is tried again")
+			y.until("runs", "a", isRunning)
+			y.until("has succeeded", "job", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodSucceeded })
 			require.Equal(t, a, y.up("a", 0), "the same process")
 			require.Equal(t, 1, count("job"))
 			second.stop()

@@ -163,9 +163,7 @@ func TestProcessThatGrowsIsEvictedAndItsNeighboursStay(t *testing.T) {
 	for _, pid := range neighbours {
 		alive(t, pid)
 	}
-	out, _, code := asked(t, n.root, "logs", "hog")
-	require.Equal(t, exitOK, code)
-	require.Equal(t, "has grown\n", out, "an evicted pod can be looked at")
+	n.awaitLog("hog", "has grown\n") // an evicted pod can be looked at
 	n.awaitPressure(v1.ConditionTrue, "KubeletHasInsufficientMemory")
 	agent.stop()
 	require.Contains(t, agent.stdout.String(), "MemoryPressure   True")

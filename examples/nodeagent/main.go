@@ -31,7 +31,7 @@ func run(args []string, around surroundings) int {
 			return serve(args[1:], os.Stderr)
 		}
 		if _, ok := asks[args[0]]; ok {
-			return ask(args[0], args[1:])
+			return ask(args[0], args[1:], os.Stdout, os.Stderr)
 		}
 	}
 	opts, err := parseFlags(args, around, os.Stderr)

@@ -50,15 +50,6 @@ func serveHealth(scheme, addr string) int {
 	select {}
 }
 
-// freePort is a port that nobody has right now.
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
-}
-
 // probed is the manifest of a pod with the probes.
 func probed(name, command, probes string) string {
 	return fmt.Sprintf(`apiVersion: v1
@@ -78,9 +69,9 @@ spec:
 `, name, command, probes)
 }
 
-func server(t *testing.T, name, scheme string, port int, probes string) string {
-	t.Helper()
-	env := fmt.Sprintf("    env: [{name: %s, value: %s}, {name: %s, value: \"127.0.0.1:%d\"}]\n", beServer, scheme, beServerAt, port)
+func (y yard) server(name, scheme string, port int, probes string) string {
+	y.t.Helper()
+	env := fmt.Sprintf("    env: [{name: %s, value: %s}, {name: %s, value: \"%s:%d\"}]\n", beServer, scheme, beServerAt, y.ip, port)
 	return probed(name, fmt.Sprintf("[%s]", os.Args[0]), env+strings.ReplaceAll(probes, "PORT", fmt.Sprint(port)))
 }
 
@@ -111,40 +102,46 @@ func (y yard) until(what, name string, ok func(*v1.Pod) bool) *v1.Pod {
 
 func isReady(pod *v1.Pod) bool { return conditionTrue(pod, v1.PodReady) }
 
+func isRunning(pod *v1.Pod) bool { return pod.Status.Phase == v1.PodRunning }
+
+// each is an attempt a second that has the time it needs: no machine is so slow
+// that a probe fails for that.
+const each = "periodSeconds: 1, timeoutSeconds: 300"
+
 func TestProbesOfRealProcesses(t *testing.T) {
 	y := newYard(t)
-	plain, secure := freePort(t), freePort(t)
-	const fast = "periodSeconds: 1, failureThreshold: 2"
-	y.put("plain", server(t, "plain", "http", plain, `    livenessProbe: {httpGet: {path: /, port: PORT}, `+fast+`, terminationGracePeriodSeconds: 1}
-    readinessProbe: {httpGet: {path: /, port: PORT}, periodSeconds: 1}`))
-	y.put("secure", server(t, "secure", "https", secure, `    readinessProbe: {httpGet: {path: /, port: PORT, scheme: HTTPS}, `+fast+`}`))
+	const plain, secure = 8001, 8002
+	y.put("plain", y.server("plain", "http", plain, `    startupProbe: {httpGet: {path: /, port: PORT}, `+each+`, failureThreshold: 1000}
+    livenessProbe: {httpGet: {path: /, port: PORT}, `+each+`, failureThreshold: 2, terminationGracePeriodSeconds: 1}
+    readinessProbe: {httpGet: {path: /, port: PORT}, `+each+`}`))
+	y.put("secure", y.server("secure", "https", secure, `    readinessProbe: {httpGet: {path: /, port: PORT, scheme: HTTPS}, `+each+`, failureThreshold: 2}`))
 	y.put("file", probed("file", `[/bin/sh, -c, 'touch "$KUBEPARTS_MOUNT_STATE/up"; exec sleep 100000']`,
-		`    readinessProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up" || { echo it is down; exit 1; }']}, `+fast+`}`))
-	y.put("slow", probed("slow", `[/bin/sh, -c, 'sleep 3; touch "$KUBEPARTS_MOUNT_STATE/up"; exec sleep 100000']`,
-		`    startupProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up"']}, periodSeconds: 1, failureThreshold: 60}
-    livenessProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up"']}, periodSeconds: 1, failureThreshold: 1}`))
+		`    readinessProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up" || { echo it is down; exit 1; }']}, `+each+`, failureThreshold: 2}`))
+	y.put("slow", probed("slow", `[/bin/sh, -c, 'exec sleep 100000']`,
+		`    startupProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up"']}, `+each+`, failureThreshold: 1000}
+    livenessProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up"']}, `+each+`, failureThreshold: 1}`))
 	agent := y.start()
+	agent.says("slow-node/main", "Unhealthy", "Startup probe failed")
+	require.NoError(t, os.WriteFile(y.upFile("slow"), nil, 0o600))
 	for _, name := range []string{"plain", "secure", "file", "slow"} {
 		pod := y.until("is ready", name, isReady)
 		require.Zero(t, restarts(pod), name)
 		require.True(t, *pod.Status.ContainerStatuses[0].Started)
 	}
-	agent.says("slow-node/main", "Unhealthy", "Startup probe failed")
 
 	t.Run("a web server that turns unhealthy is restarted", func(t *testing.T) {
-		get(t, fmt.Sprintf("http://127.0.0.1:%d/sick", plain))
+		get(t, fmt.Sprintf("http://%s:%d/sick", y.ip, plain))
 		pod := y.until("is restarted and ready", "plain", func(p *v1.Pod) bool { return restarts(p) == 1 && isReady(p) })
 		require.NotNil(t, pod.Status.ContainerStatuses[0].LastTerminationState.Terminated)
 		agent.says("plain-node/main", "Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 500")
 		agent.says("plain-node/main", "Killing", "Container main failed liveness probe, will be restarted")
 	})
 	t.Run("an HTTPS server that turns unhealthy gets no work", func(t *testing.T) {
-		get(t, fmt.Sprintf("https://127.0.0.1:%d/sick", secure))
+		get(t, fmt.Sprintf("https://%s:%d/sick", y.ip, secure))
 		require.Zero(t, restarts(y.until("is unready", "secure", func(p *v1.Pod) bool { return !isReady(p) })))
 	})
 	t.Run("a command says that a pod is down", func(t *testing.T) {
-		pod := y.pod("file")
-		require.NoError(t, os.Remove(filepath.Join(y.root, "pods", string(pod.UID), "volumes", "state", "up")))
+		require.NoError(t, os.Remove(y.upFile("file")))
 		require.Zero(t, restarts(y.until("is unready", "file", func(p *v1.Pod) bool { return !isReady(p) })))
 		out, _, _ := asked(t, y.root, "status")
 		require.Contains(t, out, "readiness of main: it is down")
@@ -154,6 +151,13 @@ func TestProbesOfRealProcesses(t *testing.T) {
 		require.Contains(t, out, "was a failure: it is down")
 	})
 	agent.stop()
+}
+
+// upFile is what the probes of a running pod look for.
+func (y yard) upFile(name string) string {
+	y.t.Helper()
+	pod := y.until("runs", name, isRunning)
+	return filepath.Join(y.root, "pods", string(pod.UID), "volumes", "state", "up")
 }
 
 func get(t *testing.T, url string) {
@@ -171,11 +175,11 @@ func TestReadinessDoesNotFlapWhenTheAgentIsKilled_100277(t *testing.T) {
 	y := newYard(t)
 	said := filepath.Join(t.TempDir(), "statuses")
 	names := []string{"web", "file", "plain"}
-	y.put("web", server(t, "web", "http", freePort(t), `    startupProbe: {httpGet: {path: /, port: PORT}, periodSeconds: 1}
-    readinessProbe: {httpGet: {path: /, port: PORT}, periodSeconds: 2, initialDelaySeconds: 1}
-    livenessProbe: {httpGet: {path: /, port: PORT}, periodSeconds: 2}`))
+	y.put("web", y.server("web", "http", 8001, `    startupProbe: {httpGet: {path: /, port: PORT}, `+each+`, failureThreshold: 1000}
+    readinessProbe: {httpGet: {path: /, port: PORT}, `+each+`, initialDelaySeconds: 1}
+    livenessProbe: {httpGet: {path: /, port: PORT}, `+each+`}`))
 	y.put("file", probed("file", `[/bin/sh, -c, 'touch "$KUBEPARTS_MOUNT_STATE/up"; exec sleep 100000']`,
-		`    readinessProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up"']}, periodSeconds: 2}`))
+		`    readinessProbe: {exec: {command: [/bin/sh, -c, 'test -e "$KUBEPARTS_MOUNT_STATE/up"']}, `+each+`}`))
 	y.put("plain", y.sleeper("plain", "1"))
 	first := y.start("--statuses", said)
 	ready := func(lines []statusLine) map[string]bool {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 )
 
 // sized is a sleeper with a UID of its own, so that another version of its manifest
@@ -50,6 +51,9 @@ func TestResizeOfARunningPod(t *testing.T) {
 	y.gone(other)
 	r.says("ResizeStarted", `"cpu":"2"`)
 	r.says("ResizeCompleted", `"cpu":"2"`)
+	y.until("is said to have it", "web", func(p *v1.Pod) bool {
+		return len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].AllocatedResources.Cpu().String() == "2"
+	})
 	r.stop()
 	status := r.list()["web"].Status
 	require.Zero(t, status.ContainerStatuses[0].RestartCount)
