@@ -164,7 +164,10 @@ func judgePreemption(t *testing.T, line []byte) recordings.Answer {
 			got.Victims = append(got.Victims, recordedVictim{
 				Name: v.Pod.Name, QOS: string(v.QOS), IsEvicted: true, Phase: v1.PodFailed,
 				StatusReason: admission.ReasonPreempting, StatusMessage: admission.MessagePreempted,
-				Conditions: []v1.PodCondition{v.Condition()},
+				Conditions: []v1.PodCondition{{
+					Type: v1.DisruptionTarget, Status: v1.ConditionTrue,
+					Reason: v1.PodReasonTerminationByKubelet, Message: admission.DisruptionPreempted,
+				}},
 			})
 			got.Events = append(got.Events, "Warning "+admission.ReasonPreempting+" "+admission.MessagePreempted)
 		}

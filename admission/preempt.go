@@ -16,8 +16,9 @@ const (
 	ReasonPreempting = "Preempting"
 	// MessagePreempted is the message of a victim's status and of its event.
 	MessagePreempted = "Preempted in order to admit critical pod"
-
-	conditionPreempted = "Pod was preempted by Kubelet to accommodate a critical pod."
+	// DisruptionPreempted is the message of the condition DisruptionTarget in a
+	// victim's status, which is True for the reason TerminationByKubelet.
+	DisruptionPreempted = "Pod was preempted by Kubelet to accommodate a critical pod."
 )
 
 // Plan is how a critical pod gets its room. Whoever called [Chain.Admit] owes
@@ -49,22 +50,11 @@ type Need struct {
 	Quantity int64           `json:"quantity"`
 }
 
-// Victim is a pod that has to go.
+// Victim is a pod that has to go. The phase of its status becomes Failed, with
+// [ReasonPreempting], [MessagePreempted] and [DisruptionPreempted].
 type Victim struct {
 	Pod *v1.Pod
 	QOS v1.PodQOSClass
-}
-
-// Condition is the condition DisruptionTarget of a victim's status, without its
-// transition time. Its phase is Failed, its reason and message are
-// [ReasonPreempting] and [MessagePreempted].
-func (Victim) Condition() v1.PodCondition {
-	return v1.PodCondition{
-		Type:    v1.DisruptionTarget,
-		Status:  v1.ConditionTrue,
-		Reason:  v1.PodReasonTerminationByKubelet,
-		Message: conditionPreempted,
-	}
 }
 
 // NoVictimsError says that stopping all pods that may be stopped is not enough.

@@ -281,7 +281,7 @@ func TestLocalStorageLimits(t *testing.T) {
 	for _, v := range out.Over {
 		messages = append(messages, v.Pod.Name+": "+v.Message)
 		require.Equal(t, time.Second, v.Grace())
-		require.Nil(t, v.Condition)
+		require.Empty(t, v.Disruption)
 		require.Nil(t, v.Annotations)
 	}
 	require.Equal(t, []string{

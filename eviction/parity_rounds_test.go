@@ -250,8 +250,8 @@ func (n *replayedNode) evict(v eviction.Victim, r recordedRound) recordedEvicted
 	if v.Override != nil {
 		e.Override = new(int64(*v.Override / time.Second))
 	}
-	if c := v.Condition; c != nil {
-		e.DisruptionTarget = &recordedDisruption{c.Status, c.Reason, c.Message, c.ObservedGeneration}
+	if v.Disruption != "" {
+		e.DisruptionTarget = &recordedDisruption{v1.ConditionTrue, v1.PodReasonTerminationByKubelet, v.Disruption, v.Pod.Generation}
 	}
 	return e
 }

@@ -35,9 +35,9 @@ type Victim struct {
 	Limit bool
 	// Override replaces the pod's own grace period; nil leaves it.
 	Override *time.Duration
-	// Condition goes into the pod's status; nil is none. Its times are left to
-	// whoever writes the status.
-	Condition *v1.PodCondition
+	// Disruption is the message of the condition DisruptionTarget in the pod's
+	// status, which is True for the reason TerminationByKubelet; empty is none.
+	Disruption string
 	// Annotations are those of the event; nil is none.
 	Annotations map[string]string
 }
@@ -75,13 +75,7 @@ func overLimit(pod *v1.Pod, message string) Victim {
 func underPressure(p Policy, short v1.ResourceName, trigger Threshold, pod *v1.Pod, stats *PodStats, basis string) Victim {
 	v := Victim{Pod: pod, Override: override(p, trigger, pod)}
 	v.Message, v.Annotations = describe(short, pod, stats, basis)
-	v.Condition = &v1.PodCondition{
-		Type:               v1.DisruptionTarget,
-		Status:             v1.ConditionTrue,
-		Reason:             v1.PodReasonTerminationByKubelet,
-		Message:            v.Message,
-		ObservedGeneration: pod.Generation,
-	}
+	v.Disruption = v.Message
 	return v
 }
 

@@ -59,19 +59,19 @@ func (l *SyncLoop) stopVictims(r *record, plan *admission.Plan, needs bool) {
 		case !v.began():
 			l.release(v) // it is parked itself, and is judged again
 		default:
-			l.stopVictim(v, r, victim, plan)
+			l.stopVictim(v, r, plan.Signal())
 		}
 	}
 }
 
-func (l *SyncLoop) stopVictim(v, r *record, victim admission.Victim, plan *admission.Plan) {
+func (l *SyncLoop) stopVictim(v, r *record, signal v1.ResourceName) {
 	l.log.Info("a pod gives way to a critical one", "pod", v.PodRef.String(), "critical", podmanager.FullName(r.pod))
 	l.event(v.pod, v1.EventTypeWarning, admission.ReasonPreempting, admission.MessagePreempted)
 	if h := l.cfg.Hooks.PodPreempted; h != nil {
-		h(v.PodRef, r.PodRef, plan.Signal())
+		h(v.PodRef, r.PodRef, signal)
 	}
 	l.step(v, lifecycle.Kill{Evict: true, Verdict: &podstatus.Verdict{
-		Reason: admission.ReasonPreempting, Message: admission.MessagePreempted, Disruption: victim.Condition().Message,
+		Reason: admission.ReasonPreempting, Message: admission.MessagePreempted, Disruption: admission.DisruptionPreempted,
 	}})
 }
 

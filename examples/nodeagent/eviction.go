@@ -143,12 +143,11 @@ func (e *evictor) candidates() []*v1.Pod {
 
 // kill evicts a pod. One that is gone meanwhile is no failure.
 func (e *evictor) kill(ctx context.Context, victim eviction.Victim) error {
-	opts := syncloop.KillOptions{Evict: true, Verdict: &podstatus.Verdict{Reason: eviction.Reason, Message: victim.Message}}
+	opts := syncloop.KillOptions{Evict: true, Verdict: &podstatus.Verdict{
+		Reason: eviction.Reason, Message: victim.Message, Disruption: victim.Disruption,
+	}}
 	if victim.Override != nil {
 		opts.Grace = victim.Grace()
-	}
-	if victim.Condition != nil {
-		opts.Verdict.Disruption = victim.Condition.Message
 	}
 	err := e.pods.Kill(ctx, victim.Pod.UID, opts)
 	if errors.Is(err, runtime.ErrNotFound) {

@@ -156,7 +156,7 @@ func (w *world) evictVictim(ctx context.Context, a *agent, v eviction.Victim) er
 	}
 	err = a.loop.Kill(ctx, uid, syncloop.KillOptions{
 		Evict: true, Grace: v.Grace(),
-		Verdict: &podstatus.Verdict{Reason: eviction.Reason, Message: v.Message, Disruption: v.Condition.Message},
+		Verdict: &podstatus.Verdict{Reason: eviction.Reason, Message: v.Message, Disruption: v.Disruption},
 	})
 	_ = a.call(context.Background(), "Evict returns", uid, func() error {
 		a.evicting = ""
