@@ -129,6 +129,14 @@ type Classer interface {
 	Class() Class
 }
 
+// Updater is an optional power of an [AdmitHandler]: it judges a change of a pod that
+// was admitted. The change is made whatever it says, as in the kubelet; what is not
+// an Admit is told to users. It changes nothing, and may be called from many
+// goroutines.
+type Updater interface {
+	Updated(before, after *v1.Pod) Verdict
+}
+
 func classOf(h AdmitHandler) Class {
 	if c, ok := h.(Classer); ok {
 		return c.Class()

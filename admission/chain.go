@@ -91,6 +91,19 @@ func (c *Chain) CheckPrepared(ctx context.Context, p *Prepared) (Decision, error
 	return c.judge(ctx, p, false)
 }
 
+// Updated tells what the checks have to say against a change of a pod that was
+// admitted: see [Updater]. It has no effect.
+func (c *Chain) Updated(before, after *v1.Pod) (said []Verdict) {
+	for _, check := range c.Checks {
+		if u, ok := check.Handler.(Updater); ok {
+			if v := u.Updated(before, after); v.Outcome != Admit {
+				said = append(said, v)
+			}
+		}
+	}
+	return said
+}
+
 // judge asks every check; with all, the Failures hold those that admit as well.
 func (c *Chain) judge(ctx context.Context, p *Prepared, all bool) (Decision, error) {
 	if c.Ledger == nil {

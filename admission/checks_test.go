@@ -140,6 +140,38 @@ func TestDeclaredFeatures(t *testing.T) {
 	require.ErrorContains(t, err, `version "new"`)
 }
 
+// A change that needs what the node does not declare is told of.
+func TestDeclaredFeaturesOfAnUpdate(t *testing.T) {
+	none, err := admission.NewDeclaredFeatures("1.36.3")
+	require.NoError(t, err)
+	before := newPod("a", nil)
+	before.Spec.InitContainers = []v1.Container{{Name: "first"}, {Name: "second"}}
+	for name, c := range map[string]struct {
+		change func(*v1.Pod)
+		want   admission.Verdict
+	}{
+		"nothing":   {func(*v1.Pod) {}, admission.Admitted()},
+		"an image":  {func(p *v1.Pod) { p.Spec.Containers[0].Image = "new" }, admission.Admitted()},
+		"pod level": {func(p *v1.Pod) { p.Spec.Resources = &v1.ResourceRequirements{Limits: resources("cpu", "1")} }, lacks("InPlacePodLevelResourcesVerticalScaling")},
+		"init container": {func(p *v1.Pod) { p.Spec.InitContainers[1].Resources.Requests = resources("cpu", "1") },
+			lacks("InPlacePodVerticalScalingInitContainers")},
+		"fewer init containers": {func(p *v1.Pod) { p.Spec.InitContainers = p.Spec.InitContainers[:1] }, admission.Admitted()},
+		"more init containers":  {func(p *v1.Pod) { p.Spec.InitContainers = append(p.Spec.InitContainers, v1.Container{}) }, admission.Admitted()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			after := before.DeepCopy()
+			c.change(after)
+			require.Equal(t, c.want, none.Updated(before, after))
+			said := (&admission.Chain{Checks: admission.KubeletChecks(admission.Kubelet{DeclaredFeatures: none})}).Updated(before, after)
+			require.Equal(t, c.want.Outcome == admission.Admit, len(said) == 0)
+		})
+	}
+}
+
+func lacks(feature string) admission.Verdict {
+	return admission.Rejected("FailedNodeDeclaredFeaturesCheck", "Pod requires node features that are not available: "+feature)
+}
+
 func TestNodeShutdown(t *testing.T) {
 	active := false
 	check := admission.NodeShutdown{Active: func() bool { return active }}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/component-helpers/nodedeclaredfeatures"
 	helpers "k8s.io/component-helpers/resource"
@@ -16,6 +17,8 @@ const (
 	ReasonPodLevelResources  = "PodLevelResourcesNotSupported"
 	ReasonFeatureUnsupported = "PodFeatureUnsupported"
 	ReasonNodeShutdown       = "NodeShutdown"
+	// ReasonUpdateUnsupported is that of an event, not of a rejection.
+	ReasonUpdateUnsupported = "FailedNodeDeclaredFeaturesCheck"
 )
 
 // PodLevelResources refuses pods that state resources for the pod as a whole
@@ -70,25 +73,51 @@ func (*DeclaredFeatures) Class() Class { return PodAlone }
 
 // Admit rejects a pod that needs what the node does not declare.
 func (f *DeclaredFeatures) Admit(_ context.Context, req Request) (Verdict, error) {
-	wanted, err := f.framework.InferForPodScheduling(
-		&nodedeclaredfeatures.PodInfo{Spec: &req.Pod.Spec, Status: &req.Pod.Status}, f.version)
+	return f.match(f.framework.InferForPodScheduling(podInfo(req.Pod, len(req.Pod.Spec.InitContainers)), f.version)), nil
+}
+
+// Updated says what a change of the pod needs that the node does not declare; the
+// Reason is that of the kubelet's event.
+func (f *DeclaredFeatures) Updated(before, after *v1.Pod) Verdict {
+	// The framework takes it that both have the same init containers.
+	inits := min(len(before.Spec.InitContainers), len(after.Spec.InitContainers))
+	v := f.match(f.framework.InferForPodUpdate(podInfo(before, inits), podInfo(after, inits), f.version))
+	if v.Outcome != Admit {
+		v.Reason = ReasonUpdateUnsupported
+	}
+	return v
+}
+
+func podInfo(pod *v1.Pod, inits int) *nodedeclaredfeatures.PodInfo {
+	spec := &pod.Spec
+	if inits < len(spec.InitContainers) {
+		own := pod.Spec
+		own.InitContainers = own.InitContainers[:inits]
+		spec = &own
+	}
+	return &nodedeclaredfeatures.PodInfo{Spec: spec, Status: &pod.Status}
+}
+
+// match compares what is wanted with what there is; err is why nobody knows what is
+// wanted.
+func (f *DeclaredFeatures) match(wanted nodedeclaredfeatures.FeatureSet, err error) Verdict {
 	if err != nil {
-		return Rejected(ReasonFeatureUnsupported, fmt.Sprintf("Failed to infer pod's feature requirements: %v", err)), nil
+		return Rejected(ReasonFeatureUnsupported, fmt.Sprintf("Failed to infer pod's feature requirements: %v", err))
 	}
 	if wanted.IsEmpty() {
-		return Admitted(), nil
+		return Admitted()
 	}
 	match, err := f.framework.MatchNodeFeatureSet(wanted, f.has)
 	switch {
 	case err != nil:
 		return Rejected(ReasonFeatureUnsupported,
-			fmt.Sprintf("Failed to match pod's feature requirements against the node: %v", err)), nil
+			fmt.Sprintf("Failed to match pod's feature requirements against the node: %v", err))
 	case !match.IsMatch:
 		missing := slices.Sorted(slices.Values(match.UnsatisfiedRequirements))
 		return Rejected(ReasonFeatureUnsupported,
-			"Pod requires node features that are not available: "+strings.Join(missing, ", ")), nil
+			"Pod requires node features that are not available: "+strings.Join(missing, ", "))
 	}
-	return Admitted(), nil
+	return Admitted()
 }
 
 // MessageNodeShutdown is what a pod is told that comes while the node shuts

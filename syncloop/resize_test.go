@@ -428,3 +428,23 @@ func TestResizeOfAFileIsToldEachTime(t *testing.T) {
 		require.Equal(t, "2 2 2", w.has(p.UID))
 	}, checked("3"))
 }
+
+// What the node does not declare is told of, and the change is made.
+func TestUpdateThatNeedsAnUndeclaredFeature(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("web", cpu("1"))
+		w.add(p)
+		p = p.DeepCopy()
+		p.Generation = 2
+		p.Spec.Resources = &v1.ResourceRequirements{Requests: v1.ResourceList{v1.ResourceCPU: resource.MustParse("2")}}
+		w.update(p)
+		require.Equal(t, []string{
+			"Warning FailedNodeDeclaredFeaturesCheck web: Pod requires node features that are not available: InPlacePodLevelResourcesVerticalScaling",
+		}, w.events.With("FailedNodeDeclaredFeaturesCheck"))
+		require.Equal(t, int64(2000), w.used())
+	}, checked("3"), func(c *syncloop.Config) {
+		features, err := admission.NewDeclaredFeatures("1.36.3")
+		require.NoError(t, err)
+		c.Admission.Checks = admission.KubeletChecks(admission.Kubelet{DeclaredFeatures: features})
+	})
+}

@@ -38,6 +38,7 @@ func (l *SyncLoop) change(ctx context.Context, r *record, pod *v1.Pod, create bo
 		// It comes again while it is being stopped: what was said of it goes on.
 		r.status, r.version, r.past = r.past.Status, r.past.Version, nil
 	}
+	l.warnOfUpdate(r, pod)
 	if r.renew(pod) {
 		l.wantResize(r)
 	}
@@ -54,6 +55,16 @@ func (l *SyncLoop) change(ctx context.Context, r *record, pod *v1.Pod, create bo
 		l.enter(ctx, r)
 	}
 	l.publish(r)
+}
+
+// warnOfUpdate tells users what speaks against a change that is made all the same.
+func (l *SyncLoop) warnOfUpdate(r *record, pod *v1.Pod) {
+	if l.cfg.Admission == nil || r.pod == nil || !r.admitted {
+		return
+	}
+	for _, v := range l.cfg.Admission.Updated(r.pod, pod) {
+		l.event(pod, v1.EventTypeWarning, v.Reason, v.Message)
+	}
 }
 
 // HandlePodRemoves takes pods that their source does not have any more: they are
