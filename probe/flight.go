@@ -30,27 +30,48 @@ func (f *flight) callOff() {
 // processor up costs as much as twenty of them.
 const instantsEach = 64
 
-// startDue starts what is due and returns when it is to be called again.
-func (m *Manager) startDue(now time.Time) (wake time.Time) {
+// tick starts what is due, and sees to the next tick. It is called on a goroutine
+// of its own, which makes one of the attempts itself: to wake another one up costs
+// more than most probes do.
+func (m *Manager) tick() {
+	now := time.Now()
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	left := m.lanes.queues[instant].len()
-	for e := m.due.first(); e != nil && !e.tracker.next.After(now); e = m.due.first() {
-		m.due.remove(e)
-		e.queued = true
-		m.lanes.push(e)
+	if m.stopped() {
+		m.mu.Unlock()
+		return
 	}
+	left := m.lanes.queues[instant].len()
+	m.queueDue(now)
 	// Instant ones share goroutines; should one take its time after all,
 	// those behind it start with the next tick.
 	instants := m.lanes.queues[instant].len() - left
 	share := max(1, min(m.procs, instants/instantsEach))
-	for n := m.lanes.len() - max(0, instants-share); n > 0; n-- {
+	own := m.next()
+	for n := m.lanes.len() - max(0, instants-share); own != nil && n > 0; n-- {
 		f := m.next()
 		if f == nil {
 			break
 		}
 		m.flights.Go(func() { m.fly(f) })
 	}
+	m.rest(now)
+	m.flights.Add(1)
+	m.mu.Unlock()
+	defer m.flights.Done()
+	m.fly(own)
+}
+
+// queueDue has all whose time has come wait for a place.
+func (m *Manager) queueDue(now time.Time) {
+	for e := m.due.first(); e != nil && !e.tracker.next.After(now); e = m.due.first() {
+		m.due.remove(e)
+		e.queued = true
+		m.lanes.push(e)
+	}
+}
+
+// rest sets the timer to the next tick.
+func (m *Manager) rest(now time.Time) {
 	m.wake = time.Time{}
 	if e := m.due.first(); e != nil {
 		m.wake = m.tickAfter(e.tracker.next)
@@ -58,7 +79,9 @@ func (m *Manager) startDue(now time.Time) (wake time.Time) {
 	if soon := now.Add(max(m.cfg.Tick, time.Millisecond)); m.lanes.queues[instant].len() > 0 && (m.wake.IsZero() || soon.Before(m.wake)) {
 		m.wake = soon
 	}
-	return m.wake
+	if !m.wake.IsZero() {
+		m.timer.Reset(time.Until(m.wake))
+	}
 }
 
 // next takes off with the next probe that waits for a place, if there is one.

@@ -63,16 +63,16 @@ type Manager struct {
 	cfg     Config
 	log     *slog.Logger
 	changed chan struct{}
-	kick    chan struct{}
 	procs   int // goroutines that instant probes share
 
 	mu      sync.Mutex
 	ctx     context.Context // of Run; nil while it does not run
+	timer   *time.Timer     // of the next tick; there is one while ctx is
 	ran     bool
 	pods    map[types.UID]*pod
 	probes  int
 	due     dueHeap
-	wake    time.Time // when Run wakes up next; zero for when it is kicked
+	wake    time.Time // when the timer goes off; zero for never
 	lanes   lanes
 	waiting int // those kept back by the share of their pod
 	dirty   []*entry
@@ -96,8 +96,8 @@ func NewManager(cfg Config) (*Manager, error) {
 	}
 	m := &Manager{
 		cfg: cfg, log: cfg.Logger,
-		changed: make(chan struct{}, 1), kick: make(chan struct{}, 1),
-		procs: goruntime.GOMAXPROCS(0), due: dueHeap{epoch: time.Now()},
+		changed: make(chan struct{}, 1),
+		procs:   goruntime.GOMAXPROCS(0), due: dueHeap{epoch: time.Now()},
 		pods: map[types.UID]*pod{}, lanes: newLanes(cfg.MaxInFlight),
 	}
 	if m.log == nil {
@@ -109,36 +109,24 @@ func NewManager(cfg Config) (*Manager, error) {
 // Run probes until the context ends; then it calls off what is in flight, waits
 // for it and returns nil. It runs once.
 func (m *Manager) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	m.mu.Lock()
 	if m.ran {
 		m.mu.Unlock()
 		return ErrRan
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	m.ran, m.ctx = true, ctx
+	m.wake, m.timer = time.Now(), time.AfterFunc(0, m.tick)
 	m.mu.Unlock()
-	defer m.flights.Wait()
-	defer func() {
-		m.mu.Lock()
-		m.ctx = nil
-		m.mu.Unlock()
-		cancel()
-	}()
 
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		case <-m.kick:
-		}
-		timer.Stop()
-		if wake := m.startDue(time.Now()); !wake.IsZero() {
-			timer.Reset(time.Until(wake))
-		}
-	}
+	<-ctx.Done()
+	m.mu.Lock()
+	m.timer.Stop()
+	m.ctx = nil // no flight begins from here on
+	m.mu.Unlock()
+	m.flights.Wait()
+	return nil
 }
 
 // Set says which containers of a pod are to be probed, and what is known of each.
@@ -257,18 +245,15 @@ func (m *Manager) removeEntry(e *entry) {
 	}
 }
 
-// wakeUp has Run look at the heap if something is due before it would.
+// wakeUp puts the next tick forward if something is due before it.
 func (m *Manager) wakeUp() {
 	first := m.due.first()
 	if first == nil || m.ctx == nil {
 		return
 	}
-	if wake := m.tickAfter(first.tracker.next); !m.wake.IsZero() && !wake.Before(m.wake) {
-		return
-	}
-	select {
-	case m.kick <- struct{}{}:
-	default:
+	if wake := m.tickAfter(first.tracker.next); m.wake.IsZero() || wake.Before(m.wake) {
+		m.wake = wake
+		m.timer.Reset(time.Until(wake))
 	}
 }
 
