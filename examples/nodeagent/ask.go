@@ -145,6 +145,9 @@ func (c *client) get(ctx context.Context, method, path string, query url.Values,
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 			return nil, fmt.Errorf("no agent runs on %s", c.root)
 		}
+		if context.Cause(ctx) == errNoAnswer {
+			return nil, fmt.Errorf("the agent on %s does not answer within %v", c.root, answerLimit)
+		}
 		if errors.Is(err, os.ErrPermission) {
 			return nil, fmt.Errorf("the agent on %s answers only the user that it runs as, and root", c.root)
 		}
@@ -158,8 +161,15 @@ func (c *client) get(ctx context.Context, method, path string, query url.Values,
 	return resp.Body, nil
 }
 
+// answerLimit is how long an agent may take for an answer that it has at hand.
+const answerLimit = 10 * time.Second
+
+var errNoAnswer = errors.New("no answer")
+
 // fetch asks for JSON, and prints it as it is if that is wanted.
 func (c *client) fetch(ctx context.Context, path string, query url.Values, into any) (printed bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
+	defer cancel()
 	body, err := c.get(ctx, http.MethodGet, path, query, nil)
 	if err != nil {
 		return false, err

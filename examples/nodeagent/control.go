@@ -222,6 +222,9 @@ func (c *control) container(r *http.Request) (id string, err error) {
 			}
 		}
 	}
+	if len(names) == 0 {
+		return "", fmt.Errorf("pod %s has no containers: see nodeagent explain", view.Name)
+	}
 	if wanted == "" {
 		return "", fmt.Errorf("pod %s has several containers, name one of %s", view.Name, strings.Join(names, ", "))
 	}

@@ -71,6 +71,10 @@ func TestAskingARunningAgent(t *testing.T) {
 		return code == exitOK && out == "hello\n"
 	}, "the last line of a log")
 
+	_, said, code = asked(t, y.root, "logs", "gone")
+	require.Equal(t, exitFault, code)
+	require.Contains(t, said, "pod gone-node has no containers")
+
 	out, said, code = asked(t, y.root, "exec", "a", "--", "/bin/sh", "-c", "echo out; echo err >&2; exit 4")
 	require.Equal(t, 4, code)
 	require.Equal(t, "out\n", out)
