@@ -35,7 +35,8 @@ func walkNode(ctx context.Context, p *page) error {
 	if err := ask(); err != nil {
 		return err
 	}
-	p.why("Nothing has to be told: the getter is asked for each decision.")
+	p.why("The getter is asked for each decision, so that who comes now is let in. " +
+		"A host that calls SyncLoop.NodeChanged has pods that wait asked for again at once.")
 
 	p.step("The node can't be read", "admission.Chain.Check")
 	chain.Nodes = admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) {
