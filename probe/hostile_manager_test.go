@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,113 @@ func TestLittleIsKeptOfOutputs(t *testing.T) {
 		}
 		require.Equal(t, map[string]int{"readiness": 1028, "disk": probe.OutputLimit}, kept)
 		require.Len(t, w.attempts[0].Output, probe.OutputLimit, "hooks see all")
+	})
+}
+
+// What a container says reaches an event cut and escaped, once.
+func TestEventsArePrintable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, probe.Config{})
+		w.prober.Script("app", probetest.Answer{Response: probe.Response{Result: probe.Failure, Output: "\x1b]0;pwned\a\xff\u202e" + strings.Repeat("\x00", 1<<14)}})
+		w.prober.Script("redirects", probetest.Answer{Response: probe.Response{Result: probe.Warning, Output: "\x1bc"}})
+		w.prober.Script("errs", probetest.Answer{Err: errors.New("\x1bc %s")})
+		w.prober.Script("cannot tell", probetest.Answer{Response: probe.Response{Result: probe.Unknown, Output: "?"}})
+		for _, name := range []string{"app", "redirects", "errs", "cannot tell"} {
+			w.Set(ref(name), probe.Container{Name: name, State: running("1"), Probes: []probe.Probe{named(probe.Liveness, probe.Settings{FailureThreshold: 1000})}})
+		}
+		w.pass(50 * time.Second)
+		slices.Sort(w.events)
+		require.Len(t, w.events, 3)
+		require.True(t, strings.HasPrefix(w.events[0], `spec.containers{app} Warning Unhealthy Liveness probe failed: \x1b]0;pwned\a\xff\u202e\x00\x00`), w.events[0])
+		require.True(t, strings.HasSuffix(w.events[0], `\x00...`))
+		require.Less(t, len(w.events[0]), 1200)
+		require.Equal(t, []string{
+			`spec.containers{errs} Warning Unhealthy Liveness probe errored and resulted in unknown state: \x1bc %s`,
+			`spec.containers{redirects} Warning ProbeWarning Liveness probe warning: \x1bc`,
+		}, w.events[1:])
+		require.Greater(t, w.Explain("cannot tell")[0].Streak, 3, "who cannot tell has failed, and nobody is told")
+	})
+}
+
+// An error is tried three times at once, each time with the whole timeout; any answer
+// ends that.
+func TestErrorsAreTriedThreeTimes(t *testing.T) {
+	erring, hanging := probetest.Answer{Err: errors.New("no")}, probetest.Answer{Hang: true}
+	for name, c := range map[string]struct {
+		answers []probetest.Answer
+		probes  int
+		took    time.Duration
+		result  probe.Result
+	}{
+		"success":               {[]probetest.Answer{answer(probe.Success)}, 1, 0, probe.Success},
+		"failure":               {[]probetest.Answer{answer(probe.Failure)}, 1, 0, probe.Failure},
+		"unknown":               {[]probetest.Answer{answer(probe.Unknown)}, 1, 0, probe.Unknown},
+		"error, then a failure": {[]probetest.Answer{erring, answer(probe.Failure)}, 2, 0, probe.Failure},
+		"errors":                {[]probetest.Answer{erring}, 3, 0, ""},
+		"hangs":                 {[]probetest.Answer{hanging}, 3, 15 * time.Second, ""},
+		"hangs, then works":     {[]probetest.Answer{hanging, hanging, answer(probe.Success)}, 3, 10 * time.Second, probe.Success},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				// By hand, and by a Manager; the timeout is longer than the period.
+				byHand := new(probetest.Prober)
+				byHand.Script("app", c.answers...)
+				began := time.Now()
+				a := probe.Try(t.Context(), byHand, probe.Target{Container: "app"}, 5*time.Second)
+				require.Equal(t, c.took, time.Since(began))
+				require.Equal(t, c.probes, byHand.Probes("app"))
+				require.Equal(t, c.result, a.Result)
+
+				w := newWorld(t, probe.Config{})
+				w.prober.Script("app", c.answers...)
+				w.Set(ref("a"), probe.Container{Name: "app", State: running("1"), Probes: []probe.Probe{
+					named(probe.Readiness, probe.Settings{Period: 3 * time.Second, Timeout: 5 * time.Second}),
+				}})
+				w.pass(100 * time.Millisecond)
+				if c.took > 0 {
+					w.pass(c.took)
+				}
+				require.Len(t, w.attempts, 1)
+				require.Equal(t, c.probes, w.prober.Probes("app"))
+				require.Equal(t, c.took, w.attempts[0].Took)
+				require.Equal(t, c.result, w.attempts[0].Result)
+			})
+		})
+	}
+}
+
+// What was not taken is replaced by what is newer, and nobody waits for a host that
+// takes nothing.
+func TestVerdictsThatAreNotTakenAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, probe.Config{})
+		w.prober.Script("app", answer(probe.Success), answer(probe.Failure), answer(probe.Success), answer(probe.Failure))
+		w.Set(ref("a"), probe.Container{Name: "app", State: running("1"), Probes: []probe.Probe{
+			named(probe.Readiness, probe.Settings{Period: time.Second, FailureThreshold: 1}),
+		}})
+		w.pass(10 * time.Second)
+		require.GreaterOrEqual(t, w.made(), 10)
+		<-w.Changed()
+		require.Equal(t, []string{"readiness=failure"}, w.verdicts(), "the newest one, once")
+		require.Empty(t, w.Changed())
+		w.pass(10 * time.Second)
+		require.Empty(t, w.verdicts())
+	})
+}
+
+// Ten thousand that an agent finds when it comes are spread over their period.
+func TestProbesAreSpreadOverThePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, probe.Config{})
+		old := probe.State{ContainerID: "1", Running: true, StartedAt: time.Now().Add(-time.Hour)}
+		for i := range 10_000 {
+			w.Set(ref(fmt.Sprint("pod-", i)), probe.Container{Name: "app", State: old, Probes: []probe.Probe{named(probe.Liveness, probe.Settings{})}})
+		}
+		for second := range 20 {
+			before := w.made()
+			w.pass(time.Second)
+			require.InDelta(t, 1000, w.made()-before, 150, "in second %d", second)
+		}
 	})
 }
 
@@ -134,10 +242,10 @@ func TestBoundsAreKeptInAStorm(t *testing.T) {
 				require.Equal(t, probe.Stats{}, w.Stats())
 				require.Zero(t, c.all)
 				// None of that is in the way of who comes then.
-				before := len(w.attempts)
+				before := w.made()
 				w.Set(ref("late"), probe.Container{Name: "app", State: running("1"), Probes: []probe.Probe{named(probe.Observe, probe.Settings{Period: time.Second})}})
 				w.pass(time.Minute)
-				require.Greater(t, len(w.attempts), before+15)
+				require.Greater(t, w.made(), before+15)
 			})
 		})
 	}

@@ -43,6 +43,13 @@ func (w *world) attempt(a probe.AttemptInfo) {
 	w.attempts = append(w.attempts, a)
 }
 
+// made is how many attempts were made.
+func (w *world) made() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.attempts)
+}
+
 func newWorld(t *testing.T, cfg probe.Config) *world {
 	w := &world{t: t, prober: new(probetest.Prober)}
 	if cfg.Prober == nil {

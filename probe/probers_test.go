@@ -249,7 +249,12 @@ func (d dialer) DialContext(ctx context.Context, _, address string) (net.Conn, e
 	return d(ctx, address)
 }
 
+// What is set for the agent itself, as environment, is not for probes.
 func TestServerMayChooseHTTP2(t *testing.T) {
+	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"} {
+		t.Setenv(name, fmt.Sprint("http://127.0.0.1:", closedPort))
+	}
+	t.Setenv("DISABLE_HTTP2", "1")
 	for _, offered := range []bool{true, false} {
 		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/" {

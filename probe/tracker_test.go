@@ -137,3 +137,28 @@ func TestWhoIsProbed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, port)
 }
+
+// What waits for something else than its time is nowhere but in the set: no place in
+// the heap, no timer.
+func TestWhoWaitsCostsNothing(t *testing.T) {
+	m, err := NewManager(Config{Prober: Func(nil)})
+	require.NoError(t, err)
+	old := State{ContainerID: "1", Running: true, Started: true, StartedAt: time.Now().Add(-time.Hour)}
+	network := v1.ProbeHandler{TCPSocket: &v1.TCPSocketAction{}}
+	for name, c := range map[string]Container{
+		"unknown":       {Probes: []Probe{{Kind: Liveness}}},
+		"not running":   {State: State{ContainerID: "1"}, Probes: []Probe{{Kind: Liveness}}},
+		"over":          {State: State{ContainerID: "1", Over: true}, Probes: []Probe{{Kind: Readiness}}},
+		"no address":    {State: old, Probes: []Probe{{Kind: Liveness, Action: network}}},
+		"has started":   {State: old, Probes: []Probe{{Kind: Startup}}},
+		"is terminated": {State: State{ContainerID: "1", Running: true, Terminating: true}, Probes: []Probe{{Kind: Liveness}}},
+	} {
+		m.Set(runtime.PodRef{UID: types.UID(name)}, c)
+		require.Nil(t, m.due.first(), name)
+	}
+	gated := old
+	gated.Started = false
+	m.Set(runtime.PodRef{UID: "gated"}, Container{State: gated, Probes: []Probe{{Name: "s", Kind: Startup}, {Name: "l", Kind: Liveness}, {Name: "r", Kind: Readiness}}})
+	require.Len(t, m.due.slots, 1, "the startup probe alone")
+	require.Equal(t, 9, m.Stats().Probes)
+}

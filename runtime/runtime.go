@@ -166,7 +166,8 @@ type Execer interface {
 	Exec(ctx context.Context, containerID string, command []string, io ExecIO) (exitCode int, err error)
 }
 
-// ExecIO are the streams of a command; nil ones are empty or discarded.
+// ExecIO are the streams of a command; nil ones are empty or discarded. Outputs are
+// not written to any more once Exec has returned, each by one goroutine at a time.
 type ExecIO struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
