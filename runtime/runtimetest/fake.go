@@ -39,6 +39,7 @@ type Fake struct {
 
 	mu        sync.Mutex
 	pods      map[types.UID]*fakePod
+	lives     map[types.UID]int // of pods that it has had and has no more
 	revision  uint64
 	addresses int        // that were given to sandboxes
 	watchers  []*watcher // replaced, never written to
@@ -62,7 +63,7 @@ func NewFake(cfg FakeConfig) *Fake {
 	if cfg.Script == nil {
 		cfg.Script = ByCommand
 	}
-	return &Fake{script: cfg.Script, backoff: cfg.Backoff, pods: map[types.UID]*fakePod{}}
+	return &Fake{script: cfg.Script, backoff: cfg.Backoff, pods: map[types.UID]*fakePod{}, lives: map[types.UID]int{}}
 }
 
 // fakePod is what a Fake keeps for one pod, oldest first.
@@ -78,6 +79,12 @@ type fakePod struct {
 	// sandboxes are closed.
 	closing bool
 	backoff runtime.Backoff
+}
+
+// drop forgets a pod. No instance of its next life has the ID of one of this.
+func (f *Fake) drop(uid types.UID) {
+	delete(f.pods, uid)
+	f.lives[uid]++
 }
 
 // fakeContainer is one instance of a container.

@@ -76,7 +76,7 @@ func (p *fakePod) killNow() {
 func (f *Fake) Forget(uid types.UID) {
 	f.update(uid, func(p *fakePod) bool {
 		p.killNow()
-		delete(f.pods, uid)
+		f.drop(uid)
 		return true
 	})
 }

@@ -27,7 +27,7 @@ func (f *Fake) RemoveVolumes(ctx context.Context, uid types.UID) error {
 
 // RemovePod implements [runtime.Cleaner].
 func (f *Fake) RemovePod(ctx context.Context, uid types.UID) error {
-	return f.remove(ctx, uid, "pod", func(*fakePod) { delete(f.pods, uid) })
+	return f.remove(ctx, uid, "pod", func(*fakePod) { f.drop(uid) })
 }
 
 // remove carries out a removal, under the lock, unless a container runs.

@@ -260,7 +260,7 @@ func (s *syncing) startIn(p *fakePod, start runtime.Start, script Script) (reaso
 	spec, now := start.Container, time.Now()
 	c := &fakeContainer{
 		process: process{script: script, state: runtime.StateCreated, created: now},
-		id:      containerID(p.ref.UID, spec.Name, start.RestartCount),
+		id:      containerID(p.ref.UID, spec.Name, start.RestartCount, s.lives[p.ref.UID]),
 		name:    spec.Name, attempt: start.RestartCount, image: spec.Image, hash: runtime.ContainerHash(spec),
 		resources: runtime.Resizable(spec.Resources),
 	}
@@ -287,9 +287,13 @@ func (s *syncing) startIn(p *fakePod, start runtime.Start, script Script) (reaso
 }
 
 // containerID makes an ID that podOfContainer can take apart: neither name nor
-// attempt has an underscore.
-func containerID(uid types.UID, name string, attempt int32) string {
-	return string(uid) + "_" + name + "_" + strconv.Itoa(int(attempt))
+// attempt has an underscore. The first life of a pod is not named.
+func containerID(uid types.UID, name string, attempt int32, life int) string {
+	id := string(uid) + "_" + name + "_" + strconv.Itoa(int(attempt))
+	if life > 0 {
+		id += "." + strconv.Itoa(life)
+	}
+	return id
 }
 
 // podOfContainer returns the UID that containerID put into an ID.

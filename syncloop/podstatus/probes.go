@@ -1,6 +1,7 @@
 package podstatus
 
 import (
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -49,7 +50,8 @@ func (b *builder) started(e *entry) bool {
 
 // ready tells whether a started container serves. What an earlier agent said of
 // this very instance holds until probes say otherwise; where nobody said anything
-// of it the readiness of its pod in the API server counts, as in the kubelet.
+// of it, nor of another, the readiness of its pod in the API server counts, as in
+// the kubelet.
 func (b *builder) ready(e *entry) bool {
 	result, known := b.in.Readiness.Results[e.newest.ID]
 	switch {
@@ -57,7 +59,7 @@ func (b *builder) ready(e *entry) bool {
 		return true
 	case !known && b.predatesAgent(e, 0) && e.sameInstance() && e.old.Ready:
 		return true
-	case !known && b.predatesAgent(e, inheritanceMargin):
+	case !known && b.predatesAgent(e, inheritanceMargin) && !b.namesAnother(e):
 		return e.spec.ReadinessProbe == nil || isTrue(b.api.Conditions, v1.PodReady)
 	default:
 		return !b.in.Readiness.Workers[e.spec.Name]
@@ -68,6 +70,14 @@ func (b *builder) ready(e *entry) bool {
 // the margin.
 func (b *builder) predatesAgent(e *entry, margin time.Duration) bool {
 	return !b.in.AgentStarted.IsZero() && e.newest.StartedAt.Before(b.in.AgentStarted.Add(-margin))
+}
+
+// namesAnother tells whether what the API server has is about another instance.
+func (b *builder) namesAnother(e *entry) bool {
+	another := func(c v1.ContainerStatus) bool {
+		return c.Name == e.spec.Name && c.ContainerID != "" && c.ContainerID != e.out.ContainerID
+	}
+	return slices.ContainsFunc(b.api.ContainerStatuses, another) || slices.ContainsFunc(b.api.InitContainerStatuses, another)
 }
 
 // sameInstance tells whether what was said last is about the newest instance.

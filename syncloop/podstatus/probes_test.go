@@ -105,6 +105,29 @@ func TestRestartOfAgentKeepsReadiness(t *testing.T) {
 	}
 }
 
+// The readiness of a pod is not that of an instance which took the place of another
+// just before the agent died, and of which nobody has said anything: the kubelet
+// takes it for ready.
+func TestReadinessIsNotThatOfTheInstanceBefore(t *testing.T) {
+	pod := newPod()
+	pod.Spec.Containers[0].ReadinessProbe = &v1.Probe{}
+	in := input(pod, running("c0"))
+	in.Readiness = podstatus.Probing{Workers: map[string]bool{"c0": true}, Results: map[string]runtime.Verdict{"c0": runtime.VerdictSuccess}}
+	r := podstatus.Compute(in)
+	require.True(t, r.Status.ContainerStatuses[0].Ready)
+
+	for _, next := range []runtime.ContainerStatus{running("c0"), again(running("c0"), "c0-1", 1)} {
+		for _, mirror := range []*v1.PodStatus{nil, &r.Status} {
+			in = input(pod.DeepCopy(), next)
+			if in.API, in.AgentStarted = mirror, now.Add(time.Hour); mirror == nil {
+				in.Pod.Status = r.Status
+			}
+			in.Readiness.Workers = map[string]bool{"c0": true}
+			require.Equal(t, next.ID == "c0", podstatus.Compute(in).Status.ContainerStatuses[0].Ready)
+		}
+	}
+}
+
 // Without an API server, what was said last is remembered: it speaks for the
 // container, not for the pod as a whole.
 func TestRestartOfAgentRemembersReadiness(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
 
@@ -31,7 +32,9 @@ type agent struct {
 	amnesia bool
 	shut    shutdown
 
+	// One of them probes: events of the plan do, or a manager.
 	probing *probing
+	prober  *probe.Manager
 	manager atomic.Pointer[eviction.Manager] // nil while memory is not watched
 	// evicting is the pod that its manager is evicting. short: memory was short
 	// when it was measured last.
@@ -67,13 +70,16 @@ var (
 )
 
 func newAgent(t *turns) *agent {
-	return &agent{turns: t, dead: make(chan struct{}), ended: make(chan struct{}), pick: make(chan channel), probing: newProbing()}
+	return &agent{turns: t, dead: make(chan struct{}), ended: make(chan struct{}), pick: make(chan channel)}
 }
 
 // run runs the loop until it is stopped.
 func (a *agent) run(loop *syncloop.SyncLoop) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a.loop, a.stop = loop, cancel
+	if a.prober != nil {
+		go func() { _ = a.prober.Run(ctx) }()
+	}
 	go func() {
 		a.err = loop.Run(ctx)
 		cancel()
@@ -272,7 +278,7 @@ func (a *agent) found() bool {
 
 // readyChannels are the channels that something may be in.
 func (a *agent) readyChannels() (ready []channel) {
-	a.set(probes, a.probing.waiting())
+	a.set(probes, a.probesWait())
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for c := range channels {

@@ -133,6 +133,7 @@ func (w *world) checkRuns(v *syncloop.PodView, st *runtime.PodStatus) {
 		w.checkRegular(v, st, &v.Pod.Spec.Containers[i])
 	}
 	w.checkSize(v, st)
+	w.checkHealth(v, st)
 }
 
 // justChanged tells whether the agent may not know of it yet.

@@ -13,7 +13,7 @@
 //	          ▼
 //	        invariants after each step; convergence after    (invariants.go, said.go,
 //	        the last fault                                    secrets.go, converge.go,
-//	                                                          pressure.go)
+//	                                                          pressure.go, health.go)
 //	          │ broken
 //	          ▼
 //	        shrink: the fewest events that still break it    (shrink.go, report.go)
@@ -27,6 +27,10 @@
 //
 // Turns take no time, unless a fault makes them: the agent is as fast as can be,
 // and the world is slow. Time passes when nothing has anything to do.
+//
+// With [Config].Probes a real probe.Manager probes the containers (asks.go): each try
+// waits for its turn, and what it comes to is the container's nature, or the mood that
+// the plan gives it for a while (probed.go).
 //
 // A host lets its own parts live through the same: see [Config] and [Run].
 //

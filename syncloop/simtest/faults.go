@@ -61,8 +61,13 @@ func (w *world) decide(t *turn) (f fate) {
 		return f
 	}
 	f.pauses = w.draw.chance(25)
-	if w.calm {
+	switch {
+	case w.calm:
 		return f
+	case t.asks():
+		hang := w.hang(t)
+		hang.pauses = f.pauses
+		return hang
 	}
 	now := time.Now()
 	slow := func(most time.Duration) { f.notBefore = now.Add(w.draw.between(time.Millisecond, most)) }
@@ -189,6 +194,7 @@ func (w *world) agentDown() bool {
 		case a.err != nil:
 			w.fail(0, "Run returned %v", a.err)
 		}
+		w.settle(a)
 		a.kill() // should something of it be left
 		w.agent, w.notify, w.hints = nil, nil, nil
 		w.lostAgent()
@@ -217,7 +223,7 @@ func (w *world) heal() {
 		w.agent.shut.hurry()
 	}
 	for _, t := range w.turns.all() {
-		if t.fate.notBefore.After(time.Now()) {
+		if t.fate.notBefore.After(time.Now()) && !t.asks() {
 			w.hampered(t.uid)
 		}
 		t.fate = fate{}

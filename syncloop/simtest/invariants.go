@@ -28,6 +28,7 @@ const (
 	Converges
 	RestartTouchesNothing
 	KeepsSecrets
+	ProbesDecide
 )
 
 var invariantTexts = [...]string{
@@ -41,6 +42,7 @@ var invariantTexts = [...]string{
 	"after faults stop, every pod converges, and the sink's last status equals the computed one",
 	"no container is restarted or stopped without reason, by an agent restart least of all; readiness does not flap",
 	"secrets appear in no log, event, record or status",
+	"a container is ready and started when its own probes said so, and it alone is restarted when they fail",
 }
 
 // String is the sentence of the design.
@@ -108,7 +110,7 @@ func (w *world) agentKnows(p *podState) bool {
 // hangs tells whether a call takes long that the end of the pod waits for.
 func (w *world) hangs(p *podState) bool {
 	for _, t := range w.turns.all() {
-		if !t.fate.notBefore.IsZero() && (t.uid == "" || t.uid == p.UID || w.plan.maxWorkers > 0) {
+		if !t.fate.notBefore.IsZero() && !t.asks() && (t.uid == "" || t.uid == p.UID || w.plan.maxWorkers > 0) {
 			return true
 		}
 	}
@@ -178,10 +180,10 @@ func (w *world) checkBackoff(p *podState, c *runtime.ContainerStatus, old, next 
 	next.wait = nextWait(wait)
 	// A new sandbox takes the instances of init containers with it: nobody saw them fail.
 	unseen := wait == 0 && old.sandbox != next.sandbox && !regular(p.pod, c.Name)
-	if p.probed[old.id] || unseen {
+	if p.health(old.id).failed || unseen {
 		next.wait = wait // it counts only if it had failed before
 	}
-	if gap := c.StartedAt.Sub(old.finished); gap < wait && !p.probed[old.id] {
+	if gap := c.StartedAt.Sub(old.finished); gap < wait && !p.health(old.id).failed {
 		w.fail(RestartsGrow, "container %s of pod %s was started %s after its end, and had to wait for %s", c.Name, p.UID, gap, wait)
 	}
 }
@@ -189,7 +191,7 @@ func (w *world) checkBackoff(p *podState, c *runtime.ContainerStatus, old, next 
 // checkStop sees that there was a reason to stop a container.
 func (w *world) checkStop(p *podState, st *runtime.PodStatus, name string, i *instance) {
 	switch {
-	case !p.wanted, p.deleting, p.ending, p.evicted, i.disturbed, p.probed[i.id]:
+	case !p.wanted, p.deleting, p.ending, p.evicted, i.disturbed, p.health(i.id).failed:
 	case i.toStop, w.mayEnd(p), restartsAll(p.pod), p.source == "":
 	case !regular(p.pod, name) && !regularRuns(p.pod, st):
 	case regular(p.pod, name) && p.image(name) != i.image:

@@ -36,6 +36,8 @@ type pace struct {
 	resync, housekeeping, relist time.Duration
 	// gaps is how much time passes between two events, at most, in the long run.
 	gaps time.Duration
+	// probes is the shortest period of a probe.
+	probes time.Duration
 }
 
 // bound is how long after its last fault a node may take to come to rest: the
@@ -46,9 +48,9 @@ func (p pace) bound() time.Duration {
 }
 
 var paces = []pace{
-	{resync: time.Minute, housekeeping: 2 * time.Second, gaps: time.Minute},
-	{resync: 5 * time.Minute, housekeeping: 10 * time.Second, gaps: 10 * time.Minute},
-	{resync: 2 * time.Hour, housekeeping: 5 * time.Minute, gaps: 4 * time.Hour},
+	{resync: time.Minute, housekeeping: 2 * time.Second, gaps: time.Minute, probes: 2 * time.Second},
+	{resync: 5 * time.Minute, housekeeping: 10 * time.Second, gaps: 10 * time.Minute, probes: 15 * time.Second},
+	{resync: 2 * time.Hour, housekeeping: 5 * time.Minute, gaps: 4 * time.Hour, probes: 5 * time.Minute},
 }
 
 // planner draws a plan.
@@ -59,11 +61,12 @@ type planner struct {
 	// names are of the pods so far, by source.
 	names map[string][]string
 	pods  int
+	cfg   Config
 }
 
 func newPlan(seed uint64, cfg Config) *plan {
 	d := newDraw(seed, 1)
-	p := &planner{draw: d, plan: &plan{seed: seed}, names: map[string][]string{}}
+	p := &planner{draw: d, plan: &plan{seed: seed}, names: map[string][]string{}, cfg: cfg}
 	p.pace = one(d, paces[0], paces[0], paces[1], paces[2])
 	p.watches = d.chance(80)
 	p.pace.relist = 5 * time.Minute
@@ -88,6 +91,9 @@ func newPlan(seed uint64, cfg Config) *plan {
 	p.addShutdown()
 	if cfg.Resizes {
 		p.addResizes()
+	}
+	if cfg.Probes {
+		p.addMoods()
 	}
 	if cfg.Pressure {
 		p.addPressure()
@@ -135,6 +141,9 @@ func (p *planner) addPod() {
 		}
 	}
 	pod := newPod(p.draw, name, source)
+	if p.cfg.Probes {
+		p.addProbes(pod)
+	}
 	if source == podmanager.SourceHTTP {
 		pod.UID += "h"
 		pod.Annotations[podmanager.AnnotationHash] = string(pod.UID)
@@ -258,6 +267,9 @@ func describe(pod *v1.Pod) string {
 			}
 			if len(c.RestartPolicyRules) > 0 {
 				text += " rule=" + string(c.RestartPolicyRules[0].Action)
+			}
+			if probed(pod, c) {
+				text += describeProbes(c)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// probing probes the containers of one agent: real trackers, whose attempts are
-// made by events of the plan.
+// probing probes the containers of one agent, in a plan without probes of its own:
+// real trackers, whose attempts are made by events of the plan.
 type probing struct {
 	mu      sync.Mutex
 	pods    map[types.UID]map[probeKey]*tracked
@@ -119,17 +119,12 @@ func (p *probing) waiting() bool {
 // probe lets a probe of a pod's first container come to a result.
 func (w *world) probe(source, name string, kind probe.Kind, result probe.Result) {
 	p := w.target(source, name)
-	if p == nil || w.agent == nil {
+	if p == nil || w.agent == nil || w.cfg.Probes {
 		return
 	}
 	id := w.agent.probing.attempt(p.UID, "c0", kind, result)
-	switch {
-	case id == "":
-		return
-	case kind == probe.Liveness:
-		p.probed[id] = p.probed[id] || result == probe.Failure
-	default:
-		p.unready[id] = p.unready[id] || result == probe.Failure
+	if id != "" {
+		p.health(id).published(kind, result) // once is enough
 	}
 }
 

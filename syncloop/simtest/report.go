@@ -16,6 +16,8 @@ type Stats struct {
 	Evicted int
 	// Preempted is how many pods gave way to critical ones.
 	Preempted int
+	// Attempts is how many attempts probes made.
+	Attempts int
 	// Simulated is the time that the node lived.
 	Simulated time.Duration
 }
@@ -26,6 +28,7 @@ func (s *Stats) add(o Stats) {
 	s.Faults += o.Faults
 	s.Evicted += o.Evicted
 	s.Preempted += o.Preempted
+	s.Attempts += o.Attempts
 	s.Simulated += o.Simulated
 }
 

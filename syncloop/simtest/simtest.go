@@ -47,6 +47,10 @@ type Config struct {
 	// Resizes has running pods ask for other resources, too. It is no part of
 	// a plan by default, so that each seed means what it meant before.
 	Resizes bool
+	// Probes has containers with startup, readiness and liveness probes, which a
+	// probe.Manager makes. Without it each container has a liveness probe and some
+	// a readiness probe, whose few attempts are events.
+	Probes bool
 	// Events is how many events a plan has, beside its first pods; default 30.
 	Events int
 }

@@ -121,3 +121,17 @@ func TestSeedsWithResizes(t *testing.T) {
 	total := simtest.Run(t, simtest.Config{Resizes: true}, *from, many(40, 15))
 	require.Positive(t, total.Simulated)
 }
+
+// Probes of all kinds, that fail, hang, can't be made and waver.
+func TestSeedsWithProbes(t *testing.T) {
+	if *full {
+		failure, _ := simtest.Check(t, simtest.Config{Probes: true}, *from)
+		if failure != nil {
+			t.Error(failure.String() + strings.Join(failure.Trace, "\n"))
+		}
+		return
+	}
+	total := simtest.Run(t, simtest.Config{Probes: true}, *from, many(40, 10))
+	t.Logf("%d attempts", total.Attempts)
+	require.True(t, total.Attempts > 0 || *seeds > 0)
+}

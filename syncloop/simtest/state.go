@@ -40,9 +40,10 @@ type podState struct {
 
 	running   bool
 	instances map[string]*instance
-	// probed and unready are the instances whose liveness or readiness probe
-	// has failed.
-	probed, unready map[string]bool
+	// healths are what probes said, by instance; readies what the agent last
+	// made of it, by container.
+	healths map[string]*health
+	readies map[string]readiness
 
 	// said is the last update that the sink took. lives is how many new lives of
 	// the pod may have begun since, to which what was said does not apply.
@@ -69,7 +70,7 @@ type instance struct {
 func (w *world) know(pod *v1.Pod, source string) *podState {
 	p := w.pods[pod.UID]
 	if p == nil {
-		p = &podState{UID: pod.UID, source: source, instances: map[string]*instance{}, restarts: map[string]int32{}, probed: map[string]bool{}, unready: map[string]bool{}}
+		p = &podState{UID: pod.UID, source: source, instances: map[string]*instance{}, restarts: map[string]int32{}, healths: map[string]*health{}, readies: map[string]readiness{}}
 		w.pods[pod.UID] = p
 		w.order = append(w.order, p)
 	}

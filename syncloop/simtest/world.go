@@ -55,6 +55,8 @@ type world struct {
 	killIn  int // the agent is killed after so many actions; 0 never
 	upAgain time.Time
 
+	moods map[moodOf]lasting
+
 	pods   map[types.UID]*podState
 	order  []*podState
 	broken atomic.Pointer[Violation]
@@ -83,6 +85,7 @@ func newWorld(cfg Config, p *plan, t *trace) *world {
 	w := &world{
 		cfg: cfg, plan: p, draw: newDraw(p.seed, 2), began: time.Now(),
 		turns: newTurns(), trace: t, pods: map[types.UID]*podState{}, marks: newMarks(),
+		moods:   map[moodOf]lasting{},
 		watches: p.watches,
 	}
 	w.runtime, w.store = cfg.Runtime(), cfg.Store()
@@ -143,7 +146,7 @@ func (w *world) start() {
 			Checks: append([]admission.Check{{Name: "Mind", Handler: admission.AdmitFunc(w.judge)}}, w.cfg.Checks...),
 		},
 		Sink: sinking{w, a}, Store: storing{w, a}, Events: recorder{w}, Logger: slog.New(logs{w}),
-		Probes: a.probing, HostIPs: []string{"192.0.2.1"}, Conductor: a,
+		Probes: w.newProbes(a), HostIPs: []string{"192.0.2.1"}, Conductor: a,
 		ResyncInterval: w.plan.pace.resync, HousekeepingInterval: w.plan.pace.housekeeping,
 		RelistInterval: w.plan.pace.relist, MaxWorkers: w.plan.maxWorkers, SinkWriters: 1 + int(w.plan.seed%4),
 	}
@@ -385,12 +388,13 @@ func (w *world) choose() bool {
 		w.act("the loop takes", channelNames[ch])
 	}
 	w.checkLedger()
+	w.checkProbes()
 	return true
 }
 
 func (w *world) give(t *turn) {
 	w.act(t.what, string(t.uid), t.fate.String())
-	if t.fate.fails || !t.fate.notBefore.IsZero() {
+	if !t.asks() && (t.fate.fails || !t.fate.notBefore.IsZero()) {
 		w.hampered(t.uid)
 	}
 	w.turns.give(t)
