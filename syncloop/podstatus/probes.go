@@ -1,7 +1,6 @@
 package podstatus
 
 import (
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -42,28 +41,36 @@ func (b *builder) started(e *entry) bool {
 	if result, known := b.in.Startup.Results[e.newest.ID]; known {
 		return result == runtime.VerdictSuccess
 	}
-	if e.sameInstance() && e.old.Started != nil && *e.old.Started {
-		return true
-	}
-	return !b.in.Startup.Workers[e.spec.Name]
+	return e.saysStarted(e.old) || e.saysStarted(b.named(e)) || !b.in.Startup.Workers[e.spec.Name]
 }
 
 // ready tells whether a started container serves. What an earlier agent said of
-// this very instance holds until probes say otherwise; where nobody said anything
-// of it, nor of another, the readiness of its pod in the API server counts, as in
-// the kubelet.
+// this very instance holds until probes say otherwise; where the API server has no
+// word on an instance the readiness of the pod counts, as in the kubelet.
 func (b *builder) ready(e *entry) bool {
 	result, known := b.in.Readiness.Results[e.newest.ID]
+	if known {
+		return result == runtime.VerdictSuccess || !b.in.Readiness.Workers[e.spec.Name]
+	}
+	api := b.named(e)
 	switch {
-	case known && result == runtime.VerdictSuccess:
+	case b.predatesAgent(e, 0) && (e.saysReady(e.old) || e.saysReady(api)):
 		return true
-	case !known && b.predatesAgent(e, 0) && e.sameInstance() && e.old.Ready:
-		return true
-	case !known && b.predatesAgent(e, inheritanceMargin) && !b.namesAnother(e):
+	case b.predatesAgent(e, inheritanceMargin) && api == nil:
 		return e.spec.ReadinessProbe == nil || isTrue(b.api.Conditions, v1.PodReady)
 	default:
 		return !b.in.Readiness.Workers[e.spec.Name]
 	}
+}
+
+// saysStarted tells whether a status calls the newest instance started.
+func (e *entry) saysStarted(s *v1.ContainerStatus) bool {
+	return s != nil && s.Started != nil && *s.Started && s.ContainerID == e.out.ContainerID
+}
+
+// saysReady tells whether a status calls the newest instance ready.
+func (e *entry) saysReady(s *v1.ContainerStatus) bool {
+	return s != nil && s.Ready && s.ContainerID == e.out.ContainerID
 }
 
 // predatesAgent tells whether a container ran before this agent did, by more than
@@ -72,15 +79,14 @@ func (b *builder) predatesAgent(e *entry, margin time.Duration) bool {
 	return !b.in.AgentStarted.IsZero() && e.newest.StartedAt.Before(b.in.AgentStarted.Add(-margin))
 }
 
-// namesAnother tells whether what the API server has is about another instance.
-func (b *builder) namesAnother(e *entry) bool {
-	another := func(c v1.ContainerStatus) bool {
-		return c.Name == e.spec.Name && c.ContainerID != "" && c.ContainerID != e.out.ContainerID
+// named is what the API server has of the container; nil if it knows no instance.
+func (b *builder) named(e *entry) *v1.ContainerStatus {
+	for _, list := range [...][]v1.ContainerStatus{b.api.ContainerStatuses, b.api.InitContainerStatuses} {
+		for i := range list {
+			if list[i].Name == e.spec.Name && list[i].ContainerID != "" {
+				return &list[i]
+			}
+		}
 	}
-	return slices.ContainsFunc(b.api.ContainerStatuses, another) || slices.ContainsFunc(b.api.InitContainerStatuses, another)
-}
-
-// sameInstance tells whether what was said last is about the newest instance.
-func (e *entry) sameInstance() bool {
-	return e.old != nil && e.old.ContainerID == e.out.ContainerID
+	return nil
 }

@@ -128,6 +128,26 @@ func TestReadinessIsNotThatOfTheInstanceBefore(t *testing.T) {
 	}
 }
 
+// An agent that could not write down that an instance is ready has said so to the
+// API server: the next one does not take it back, however young the instance is.
+func TestReadinessThatOnlyTheAPIRemembers(t *testing.T) {
+	pod := newPod()
+	pod.Spec.Containers[0].ReadinessProbe = &v1.Probe{}
+	in := input(pod, running("c0"))
+	worker := map[string]bool{"c0": true}
+	in.Startup.Workers, in.Readiness.Workers = worker, worker
+	written := podstatus.Compute(in)
+	require.False(t, written.Status.ContainerStatuses[0].Ready)
+	in.Startup.Results = map[string]runtime.Verdict{"c0": runtime.VerdictSuccess}
+	in.Readiness.Results = in.Startup.Results
+	said := podstatus.Compute(in)
+
+	in = after(written, pod, running("c0"))
+	in.API, in.AgentStarted = &said.Status, now.Add(time.Second)
+	in.Startup.Workers, in.Readiness.Workers = worker, worker
+	require.True(t, podstatus.Compute(in).Status.ContainerStatuses[0].Ready)
+}
+
 // Without an API server, what was said last is remembered: it speaks for the
 // container, not for the pod as a whole.
 func TestRestartOfAgentRemembersReadiness(t *testing.T) {

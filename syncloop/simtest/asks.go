@@ -106,8 +106,6 @@ func (a asking) checkAsked(p *podState, target probe.Target, kind probe.Kind) {
 		a.fail(ProbesDecide, "container %s of pod %s is asked, and there is none", target.Container, p.UID)
 	case c.StartupProbe != nil && kind != probe.Startup && !p.health(target.ContainerID).started:
 		a.fail(ProbesDecide, "%s of container %s of pod %s is asked before its startup probe succeeded", kind, c.Name, p.UID)
-	case target.IP == "" && target.Action.TCPSocket != nil:
-		a.fail(ProbesDecide, "%s of container %s of pod %s is asked without an address", kind, c.Name, p.UID)
 	}
 	if v, ok := a.agent.loop.Pod(p.UID); kind != probe.Readiness && (!ok || v.Stage != lifecycle.Sync) {
 		a.fail(ProbesDecide, "%s of container %s of pod %s is asked while its pod stops", kind, target.Container, p.UID)

@@ -163,6 +163,8 @@ func (w *world) checkProbed(p *podState, v *syncloop.PodView, c *v1.Container, s
 		w.fail(ProbesDecide, "container %s of pod %s is ready and has not started", c.Name, p.UID)
 	case s.Ready && c.ReadinessProbe != nil && !h.ready:
 		w.fail(ProbesDecide, "container %s of pod %s is ready before its readiness probe succeeded", c.Name, p.UID)
+	case started && v.Stage == lifecycle.Sync && v.Work == "" && v.LastError == nil && !w.agent.probesWait():
+		w.checkReady(p, c, s, h.verdict(w.agent, probe.Readiness))
 	}
 	before := p.readies[c.Name]
 	now := readiness{id: s.ContainerID, agent: w.agent, ready: s.Ready}
@@ -175,6 +177,27 @@ func (w *world) checkProbed(p *podState, v *syncloop.PodView, c *v1.Container, s
 		h.unready = false
 	case before.ready && before.id == now.id && before.agent == now.agent && !h.unready && v.Stage == lifecycle.Sync && !p.wasDisturbed():
 		w.fail(RestartTouchesNothing, "container %s of pod %s is not ready any more, and no probe said so", c.Name, p.UID)
+	}
+}
+
+// checkReady sees that an agent which has taken all that probes said goes by it.
+func (w *world) checkReady(p *podState, c *v1.Container, s *v1.ContainerStatus, verdict probe.Result) {
+	switch {
+	case s.Ready && verdict == probe.Failure:
+		w.fail(ProbesDecide, "container %s of pod %s is ready although its probe failed", c.Name, p.UID)
+	case !s.Ready && verdict == probe.Success:
+		w.fail(ProbesDecide, "container %s of pod %s is not ready although its probe succeeded", c.Name, p.UID)
+	}
+}
+
+// checkPolicy sees that a container which is never restarted is not for a probe, either.
+func (w *world) checkPolicy(p *podState, old, next *instance, name string) {
+	c := p.container(name)
+	if c == nil || c.RestartPolicy != nil || p.pod.Spec.RestartPolicy != v1.RestartPolicyNever || !p.health(old.id).failed {
+		return
+	}
+	if !old.disturbed && !p.vanished && p.lives == 0 && old.sandbox == next.sandbox && old.image == next.image && !restartsAll(p.pod) {
+		w.fail(ProbesDecide, "container %s of pod %s is never to be restarted, and is as its probe failed", name, p.UID)
 	}
 }
 
@@ -210,7 +233,7 @@ func (w *world) settle(a *agent) {
 }
 
 // checkHealth sees, of a node at rest, that what probes said last is what is said of
-// a container, and that one which failed is not left running.
+// a container, and that one which failed is stopped within its grace.
 func (w *world) checkHealth(v *syncloop.PodView, st *runtime.PodStatus) {
 	p := w.pods[v.UID]
 	if !w.cfg.Probes || v.Stage != lifecycle.Sync {
@@ -218,17 +241,14 @@ func (w *world) checkHealth(v *syncloop.PodView, st *runtime.PodStatus) {
 	}
 	for c, s := range p.runningOf(v.Status) {
 		h, started := p.health(bareID(s.ContainerID)), s.Started != nil && *s.Started
-		startup, ready := h.verdict(w.agent, probe.Startup), h.verdict(w.agent, probe.Readiness)
 		switch i := byID(st, bareID(s.ContainerID)); {
 		case i == nil || i.State != runtime.StateRunning || w.justChanged(i):
-		case !h.failedAt.IsZero() && time.Since(h.failedAt) > grace(p.pod)+w.slack()+trouble:
+		case !h.failedAt.IsZero() && h.agent == w.agent && time.Since(h.failedAt) > grace(p.pod)+trouble:
 			w.fail(ProbesDecide, "container %s of pod %s runs on %s after its probe failed", c.Name, v.UID, time.Since(h.failedAt))
-		case !started && (c.StartupProbe == nil || startup == probe.Success):
+		case !started && (c.StartupProbe == nil || h.verdict(w.agent, probe.Startup) == probe.Success):
 			w.fail(ProbesDecide, "container %s of pod %s has started, and is not said to have", c.Name, v.UID)
-		case started && !s.Ready && (c.ReadinessProbe == nil || ready == probe.Success):
-			w.fail(ProbesDecide, "container %s of pod %s is ready, and not said to be", c.Name, v.UID)
-		case s.Ready && ready == probe.Failure:
-			w.fail(ProbesDecide, "container %s of pod %s is not ready, and said to be", c.Name, v.UID)
+		case started && !s.Ready && c.ReadinessProbe == nil:
+			w.fail(ProbesDecide, "container %s of pod %s has started, has no probe, and is not said to be ready", c.Name, v.UID)
 		}
 	}
 }

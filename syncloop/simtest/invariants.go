@@ -154,6 +154,7 @@ func (w *world) follow(p *podState, st *runtime.PodStatus, c *runtime.ContainerS
 		w.trace.note("%s/%s runs", p.UID, c.Name)
 		if old != nil {
 			w.checkBackoff(p, c, old, next)
+			w.checkPolicy(p, old, next, c.Name)
 		}
 		p.instances[c.Name] = next
 		old = next

@@ -105,7 +105,7 @@ func (w *world) sameRunning(p *podState, a, b []v1.ContainerStatus) bool {
 		if x.State.Running == nil && !regular(p.pod, x.Name) {
 			continue
 		}
-		if inst := p.instances[y.Name]; inst == nil || p.health(inst.id).wasUnready {
+		if p.instances[y.Name] == nil || p.health(bareID(y.ContainerID)).wasUnready {
 			return false
 		}
 		if x.State.Running == nil || y.State.Running == nil || x.ContainerID != y.ContainerID {

@@ -102,6 +102,22 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 	}
 }
 
+// What seeds found about probes.
+func TestSeedsWithProbesThatFoundSomething(t *testing.T) {
+	for name, seed := range map[string]uint64{
+		"an instance is not ready because the one before was":            51,
+		"what only the API remembers of an instance is not taken back":   2365,
+		"readiness of two instances while the word of one is on its way": 1042,
+	} {
+		t.Run(name, func(t *testing.T) {
+			failure, _ := simtest.Check(t, simtest.Config{Probes: true}, seed)
+			if failure != nil {
+				t.Error(failure.String())
+			}
+		})
+	}
+}
+
 // What seeds found about pods that ask for other resources.
 func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 	for name, seed := range map[string]uint64{
@@ -131,7 +147,7 @@ func TestSeedsWithProbes(t *testing.T) {
 		}
 		return
 	}
-	total := simtest.Run(t, simtest.Config{Probes: true}, *from, many(40, 10))
+	total := simtest.Run(t, simtest.Config{Probes: true}, *from, many(100, 10))
 	t.Logf("%d attempts", total.Attempts)
 	require.True(t, total.Attempts > 0 || *seeds > 0)
 }
