@@ -205,7 +205,7 @@ func isNotShared(ctx context.Context, s Subject) error {
 }
 
 // soon bounds what "soon after the context" means.
-const soon = 5 * time.Second
+const soon = time.Minute
 
 func obeysContext(ctx context.Context, s Subject) error {
 	ended, cancel := context.WithCancel(ctx)

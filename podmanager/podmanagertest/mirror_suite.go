@@ -62,7 +62,7 @@ var mirrorRules = []mirrorRule{
 }
 
 // mirrorPatience is how long a rule waits for the calls that it makes.
-const mirrorPatience = 30 * time.Second
+const mirrorPatience = 2 * time.Minute
 
 func (r mirrorRule) violation(ctx context.Context, api MirrorAPI) error {
 	result := make(chan error, 1)

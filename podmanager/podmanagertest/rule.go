@@ -85,7 +85,7 @@ func opened[W any](open func() (W, error), use func(W) error) error {
 // orDefault is how long a source may take to do what it must.
 func orDefault(timeout time.Duration) time.Duration {
 	if timeout <= 0 {
-		return 30 * time.Second
+		return 2 * time.Minute
 	}
 	return timeout
 }

@@ -41,7 +41,7 @@ type SourceSuite struct {
 	// Open makes a new, empty world for each rule. Required. A world that is an
 	// io.Closer is closed in the end.
 	Open func() (World, error)
-	// Timeout is how long a source may take to do what it must; 30 s by default.
+	// Timeout is how long a source may take to do what it must; 2 minutes by default.
 	Timeout time.Duration
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Options are for [CheckRuntime] and [CheckBackend]. The zero value is usable.
 type Options struct {
-	// Patience is how long the suite waits for what must happen; 30 s. It is
+	// Patience is how long the suite waits for what must happen; a minute. It is
 	// no measure of speed: what takes a fraction of it is fine.
 	Patience time.Duration
 	// Logf is told each rule that was skipped, and why; nil is silent.
@@ -92,7 +92,7 @@ type subject[C any] func(*bench) (c C, finish func() error, err error)
 func checkRule[C any](ctx context.Context, r rule[C], open subject[C], opts Options) error {
 	patience := opts.Patience
 	if patience <= 0 {
-		patience = 30 * time.Second
+		patience = time.Minute
 	}
 	// Calls end with the context, or the check is given up soon after.
 	ctx, cancel := context.WithTimeout(ctx, 10*patience)

@@ -50,7 +50,7 @@ type rule[S any] struct {
 }
 
 // patience is how long a rule waits for the calls that it makes.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // run checks the rule on a subject of its own. The check gets a goroutine of its
 // own, so that an implementation that hangs costs that rule alone.
