@@ -20,19 +20,19 @@ func TestHostileCommands(t *testing.T) {
 		result probe.Result
 		output string
 	}{
-		"floods and does not end":          {"yes", probe.Failure, "timed out after 500ms"},
+		"floods and does not end":          {"yes", probe.Failure, "timed out after "},
 		"leaves a flood behind":            {"yes & yes & yes & sleep 0.1; exit 0", probe.Success, ""},
 		"leaves a flood of errors behind":  {"yes >&2 & sleep 0.1; exit 3", probe.Failure, "y\n"},
 		"a daemon of its own session":      {"setsid sleep 1000000 & echo fine", probe.Success, "fine\n"},
 		"a flood in a session of its own":  {"setsid sh -c 'yes & yes >&2' & sleep 0.1; exit 0", probe.Success, ""},
-		"hangs in a session of its own":    {"setsid -w sleep 1000000", probe.Failure, "timed out after 500ms"},
+		"hangs in a session of its own":    {"setsid -w sleep 1000000", probe.Failure, "timed out after "},
 		"a hundred children hold the pipe": {"for i in $(seq 100); do sleep 1000000 & done; echo fine", probe.Success, "fine\n"},
-		"stops itself":                     {"kill -STOP $$$$", probe.Failure, "timed out after 500ms"},
+		"stops itself":                     {"kill -STOP $$$$", probe.Failure, "timed out after "},
 		"kills itself":                     {"kill -KILL $$$$", probe.Failure, ""},
 		"126":                              {"/", probe.Failure, ""},
 		"127":                              {"no-such-program", probe.Failure, "not found"},
 		"255":                              {"exit 255", probe.Failure, ""},
-		"closes its output and hangs":      {"exec >&- 2>&-; sleep 1000000", probe.Failure, "timed out after 500ms"},
+		"closes its output and hangs":      {"exec >&- 2>&-; sleep 1000000", probe.Failure, "timed out after "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			timeout := time.Minute
