@@ -285,6 +285,30 @@ func TestLedgerRefusesAPodThatIsIn(t *testing.T) {
 	require.False(t, ledger.Remove("b"))
 }
 
+// Sums of component-helpers share numbers of many digits with the pod, and add the
+// overhead to them: each count made the pod ask for more.
+func TestCountingDoesNotWriteToThePod(t *testing.T) {
+	const many = "1234567890.12345678901234567"
+	pod := newPod("a", resources("cpu", many, "memory", many))
+	all := v1.ResourceRequirements{Requests: resources("cpu", many, "memory", many), Limits: resources("cpu", many, "memory", many)}
+	pod.Spec.Resources, pod.Spec.Overhead = &all, resources("cpu", "1", "memory", many, "example.com/a", many)
+	pod.Spec.InitContainers = []v1.Container{{Name: "init", Resources: all}}
+	pod.Status.Resources, pod.Status.AllocatedResources = &all, resources("cpu", many)
+	pod.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "main", AllocatedResources: all.Requests, Resources: &all}}
+	pod = pod.DeepCopy() // no two of these share anything
+	before := pod.DeepCopy()
+	want := admission.PodRequests(pod)
+	require.EqualValues(t, 1234567891124, want.MilliCPU)
+	ledger := admission.NewLedger()
+	require.NoError(t, ledger.Add(pod))
+	for range 3 {
+		require.NoError(t, ledger.Update(pod))
+		require.Equal(t, want, admission.PodRequests(pod))
+		admission.QOS(pod)
+	}
+	require.Equal(t, before, pod)
+}
+
 func TestResizedPodHoldsTheLargerOfSpecAndStatus(t *testing.T) {
 	pod := newPod("a", resources("cpu", "1"))
 	pod.Status.ContainerStatuses = []v1.ContainerStatus{{

@@ -125,8 +125,7 @@ func freedRequests(pod *v1.Pod) Requests {
 	})
 	for name, over := range pod.Spec.Overhead {
 		if q := list[name]; !q.IsZero() {
-			q.Add(over)
-			list[name] = q
+			addTo(list, name, over)
 		}
 	}
 	return requestsOf(list)

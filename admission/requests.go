@@ -38,8 +38,21 @@ var sums = sync.Pool{New: func() any { return make(v1.ResourceList) }}
 func requestsBy(pod *v1.Pod, opts helpers.PodResourcesOptions) Requests {
 	sum := sums.Get().(v1.ResourceList)
 	defer sums.Put(sum)
-	opts.Reuse = sum
-	return requestsOf(helpers.PodRequests(pod, opts))
+	opts.Reuse, opts.ExcludeOverhead = sum, true
+	list := helpers.PodRequests(pod, opts)
+	for name, over := range pod.Spec.Overhead {
+		addTo(list, name, over)
+	}
+	return requestsOf(list)
+}
+
+// addTo adds an amount to one of a list. PodRequests, which would add the overhead
+// too, and its lists share numbers of many digits with the pod: it would write into
+// the pod's spec.
+func addTo(list v1.ResourceList, name v1.ResourceName, q resource.Quantity) {
+	sum := list[name].DeepCopy()
+	sum.Add(q)
+	list[name] = sum
 }
 
 // runningRequests is what a pod holds that was admitted before: for a container

@@ -296,6 +296,25 @@ func TestLocalStorageLimits(t *testing.T) {
 	require.Empty(t, eviction.Evaluate(in).Over)
 }
 
+// Sums of component-helpers share numbers of many digits with the pod, and add the
+// overhead to them: each look made the pod ask for more.
+func TestEvictionDoesNotWriteToThePod(t *testing.T) {
+	const many = "1234567890.12345678901234567"
+	pod := podWith("p", 0, memory("1"))
+	pod.Spec.Resources = &v1.ResourceRequirements{Requests: memory(many), Limits: memory(many)}
+	pod.Spec.Overhead = memory(many)
+	pod.Spec.Overhead[v1.ResourceEphemeralStorage] = resource.MustParse(many)
+	pod.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceEphemeralStorage: resource.MustParse(many)}
+	pod = pod.DeepCopy()
+	before := pod.DeepCopy()
+	for range 3 {
+		in := input(t, "1Mi", pod)
+		in.Pods.Measure(pod.UID, usesMemory(1<<40))
+		require.NotNil(t, eviction.Evaluate(in).Victim)
+	}
+	require.Equal(t, before, pod)
+}
+
 // Upstream crashed on a volume of which the usage is not known.
 func TestVolumeOfUnknownUsage(t *testing.T) {
 	pod := namedPod("a")

@@ -55,7 +55,7 @@ func exactRequest(pod *v1.Pod, name v1.ResourceName) exact {
 		ExcludeOverhead:             true,
 		SkipContainerLevelResources: helpers.IsPodLevelResourcesSet(pod),
 	})
-	q := requests[name]
+	q := requests[name].DeepCopy() // it may share its digits with the pod's spec
 	if overhead, ok := pod.Spec.Overhead[name]; ok && !q.IsZero() {
 		q.Add(overhead)
 	}

@@ -34,8 +34,11 @@ func limitsOf(pod *v1.Pod) *storageLimits {
 			l.emptyDirs = append(l.emptyDirs, namedLimit{v.Name, *v.EmptyDir.SizeLimit})
 		}
 	}
-	if q, ok := helpers.PodLimits(pod, helpers.PodResourcesOptions{})[v1.ResourceEphemeralStorage]; ok && q.Sign() > 0 {
-		l.pod = &q
+	// PodLimits would add the overhead to limits of the pod's spec itself.
+	if q := helpers.PodLimits(pod, helpers.PodResourcesOptions{ExcludeOverhead: true})[v1.ResourceEphemeralStorage]; !q.IsZero() {
+		if q.Add(pod.Spec.Overhead[v1.ResourceEphemeralStorage]); q.Sign() > 0 {
+			l.pod = &q
+		}
 	}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
