@@ -69,7 +69,7 @@ func (v Verdict) recoverable() bool {
 
 // Request is what a handler judges. All of it is read-only for the handler.
 type Request struct {
-	// Pod wants to run here.
+	// Pod wants to run here; it is never nil.
 	Pod *v1.Pod
 	// Node is where; it is nil for a chain without a NodeGetter.
 	Node *v1.Node
@@ -105,8 +105,13 @@ type AdmitHandler interface {
 // AdmitFunc makes an AdmitHandler of a function.
 type AdmitFunc func(ctx context.Context, req Request) (Verdict, error)
 
-// Admit calls f.
-func (f AdmitFunc) Admit(ctx context.Context, req Request) (Verdict, error) { return f(ctx, req) }
+// Admit calls f; a nil one is an error.
+func (f AdmitFunc) Admit(ctx context.Context, req Request) (Verdict, error) {
+	if f == nil {
+		return Verdict{}, errNoHandler
+	}
+	return f(ctx, req)
+}
 
 // Class says what the verdict of a handler depends on.
 type Class string

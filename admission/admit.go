@@ -29,11 +29,11 @@ func (c *Chain) Admit(ctx context.Context, pod *v1.Pod) (Decision, error) {
 
 // AdmitPrepared is Admit for a pod that is prepared.
 func (c *Chain) AdmitPrepared(ctx context.Context, p *Prepared) (Decision, error) {
-	switch {
-	case c.Ledger == nil:
+	if c.Ledger == nil {
 		return Decision{}, errNilLedger
-	case p.key == "":
-		return Decision{}, errNameless
+	}
+	if err := p.named(); err != nil {
+		return Decision{}, err
 	}
 	before := c.Ledger.find(p.key)
 	c.Ledger.remove(p.key)
@@ -181,6 +181,9 @@ func (Allocation) Admit(context.Context, Request) (Verdict, error) { return Admi
 
 // Reserve allocates.
 func (a Allocation) Reserve(ctx context.Context, req Request) (Verdict, error) {
+	if a.Allocator == nil {
+		return Verdict{}, errNoAllocator
+	}
 	err := a.Allocator.Allocate(ctx, req.Pod)
 	if err == nil {
 		return Admitted(), nil
@@ -197,4 +200,8 @@ func (a Allocation) Reserve(ctx context.Context, req Request) (Verdict, error) {
 func (Allocation) Commit(*v1.Pod) {}
 
 // Release frees.
-func (a Allocation) Release(pod *v1.Pod) { a.Allocator.Free(pod) }
+func (a Allocation) Release(pod *v1.Pod) {
+	if a.Allocator != nil {
+		a.Allocator.Free(pod)
+	}
+}

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -88,6 +87,9 @@ func (c *Chain) Check(ctx context.Context, pod *v1.Pod) (Decision, error) {
 // CheckPrepared is Check for a pod that is prepared. It allocates nothing when
 // it admits, with the checks of this package and a [FixedNode].
 func (c *Chain) CheckPrepared(ctx context.Context, p *Prepared) (Decision, error) {
+	if p == nil || p.pod == nil {
+		return Decision{}, errNilPod
+	}
 	return c.judge(ctx, p, false)
 }
 
@@ -228,7 +230,7 @@ func (c Check) judge(ctx context.Context, req Request) CheckVerdict {
 
 func (c Check) ask(ctx context.Context, req Request) (Verdict, error) {
 	if c.Handler == nil {
-		return Verdict{}, errors.New("it has no Handler")
+		return Verdict{}, errNoHandler
 	}
 	v, err := c.Handler.Admit(ctx, req)
 	if err != nil {

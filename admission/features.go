@@ -71,14 +71,21 @@ func NewDeclaredFeatures(kubernetes string, declared ...string) (*DeclaredFeatur
 // Class is PodAlone.
 func (*DeclaredFeatures) Class() Class { return PodAlone }
 
-// Admit rejects a pod that needs what the node does not declare.
+// Admit rejects a pod that needs what the node does not declare; a nil check
+// rejects none.
 func (f *DeclaredFeatures) Admit(_ context.Context, req Request) (Verdict, error) {
+	if f == nil {
+		return Admitted(), nil
+	}
 	return f.match(f.framework.InferForPodScheduling(podInfo(req.Pod, len(req.Pod.Spec.InitContainers)), f.version)), nil
 }
 
 // Updated says what a change of the pod needs that the node does not declare; the
 // Reason is that of the kubelet's event.
 func (f *DeclaredFeatures) Updated(before, after *v1.Pod) Verdict {
+	if f == nil {
+		return Admitted()
+	}
 	// The framework takes it that both have the same init containers.
 	inits := min(len(before.Spec.InitContainers), len(after.Spec.InitContainers))
 	v := f.match(f.framework.InferForPodUpdate(podInfo(before, inits), podInfo(after, inits), f.version))

@@ -23,9 +23,11 @@ var errNameless = errors.New("the pod has neither UID nor name")
 // none, as a pod that was never in a cluster.
 type Key string
 
-// KeyOf is the key of a pod; it is empty for a pod with neither UID nor name.
+// KeyOf is the key of a pod; it is empty for one with neither UID nor name, or nil.
 func KeyOf(pod *v1.Pod) Key {
 	switch {
+	case pod == nil:
+		return ""
 	case pod.UID != "":
 		return Key(pod.UID)
 	case pod.Name == "":
@@ -37,7 +39,8 @@ func KeyOf(pod *v1.Pod) Key {
 // Ledger counts what the admitted pods of a node take: requests per resource,
 // pods, host ports. It is incremental: adding, removing and judging a pod cost
 // the same however many there are. Pods are told apart by their UID, or by
-// namespace and name where they have none. Make one with [NewLedger].
+// namespace and name where they have none. The zero value is an empty ledger, as
+// is what [NewLedger] returns.
 //
 // Whoever holds a ledger sees to its truth: a pod is entered when it is
 // admitted, stays while it is being stopped, and is removed once nothing of it
@@ -118,8 +121,8 @@ func (l *Ledger) AddWithPorts(pod *v1.Pod, ports []v1.ContainerPort) error {
 
 // AddPrepared is Add for a pod that is prepared.
 func (l *Ledger) AddPrepared(p *Prepared) error {
-	if p.key == "" {
-		return errNameless
+	if err := p.named(); err != nil {
+		return err
 	}
 	if l.find(p.key) != nil {
 		return fmt.Errorf("pod %s/%s (%s): %w", p.pod.Namespace, p.pod.Name, p.key, ErrEntered)
@@ -136,6 +139,9 @@ func (l *Ledger) Update(pod *v1.Pod) error { return l.UpdatePrepared(Prepare(pod
 
 // UpdatePrepared is Update for a pod that is prepared.
 func (l *Ledger) UpdatePrepared(p *Prepared) error {
+	if p == nil || p.pod == nil {
+		return errNilPod
+	}
 	e := l.find(p.key)
 	if e == nil {
 		return fmt.Errorf("pod %s/%s (%s): %w", p.pod.Namespace, p.pod.Name, p.key, ErrNotEntered)
@@ -303,6 +309,9 @@ func (l *Ledger) unseat(e *entry) {
 }
 
 func (l *Ledger) enter(e *entry) {
+	if l.pods == nil {
+		l.pods, l.ports = make(map[Key]*entry), make(portTable)
+	}
 	l.seat(e)
 	l.count++
 	l.used.add(e.running)

@@ -21,8 +21,13 @@ type NodeGetter interface {
 // NodeFunc makes a NodeGetter of a function.
 type NodeFunc func(ctx context.Context, fresh bool) (*v1.Node, error)
 
-// Node calls f.
-func (f NodeFunc) Node(ctx context.Context, fresh bool) (*v1.Node, error) { return f(ctx, fresh) }
+// Node calls f; a nil one is an error.
+func (f NodeFunc) Node(ctx context.Context, fresh bool) (*v1.Node, error) {
+	if f == nil {
+		return nil, errNoNode
+	}
+	return f(ctx, fresh)
+}
 
 // FixedNode is a NodeGetter that always gives the same node: for a test, a
 // what-if, or an agent whose node never changes.
@@ -40,6 +45,10 @@ var (
 	errGaveNone  = errors.New("the NodeGetter gave no node")
 	errNilPod    = errors.New("the pod is nil")
 	errNilLedger = errors.New("admission chain: Ledger is nil")
+
+	errNoHandler   = errors.New("it has no Handler")
+	errNoLedger    = errors.New("no ledger to judge against: the Request's Ledger is nil")
+	errNoAllocator = errors.New("it has no Allocator")
 )
 
 // node reads the node. A cached one is seen with the label of its operating

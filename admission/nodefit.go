@@ -78,6 +78,9 @@ func (f NodeFit) Admit(ctx context.Context, req Request) (Verdict, error) {
 	if req.Node == nil {
 		return Verdict{}, errNoNode
 	}
+	if req.Ledger == nil {
+		return Verdict{}, errNoLedger
+	}
 	allocatable := req.Node.Status.Allocatable
 	if f.Devices != nil {
 		var err error
@@ -90,8 +93,12 @@ func (f NodeFit) Admit(ctx context.Context, req Request) (Verdict, error) {
 }
 
 // Shortages lists all that the node lacks for the pod, in the kubelet's order;
-// scalar resources by name, where the kubelet has them in any order.
+// scalar resources by name, where the kubelet has them in any order. A nil ledger
+// is an empty one.
 func Shortages(pod *v1.Pod, allocatable v1.ResourceList, ledger *Ledger) []Shortage {
+	if ledger == nil {
+		ledger = &Ledger{}
+	}
 	return shortages(Prepare(pod), allocatable, ledger)
 }
 

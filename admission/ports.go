@@ -14,6 +14,9 @@ const anyAddress = "0.0.0.0"
 // HostPorts lists the ports of the node that a pod asks for: those of its
 // containers and sidecars. Plain init and ephemeral containers have none.
 func HostPorts(pod *v1.Pod) []v1.ContainerPort {
+	if pod == nil {
+		return nil
+	}
 	var ports []v1.ContainerPort
 	collect := func(c *v1.Container) {
 		for _, p := range c.Ports {

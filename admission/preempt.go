@@ -38,7 +38,7 @@ type Plan struct {
 
 // Signal is the first resource of which there was too little, "" for none.
 func (p *Plan) Signal() v1.ResourceName {
-	if len(p.Needs) == 0 {
+	if p == nil || len(p.Needs) == 0 {
 		return ""
 	}
 	return p.Needs[0].Resource
@@ -77,10 +77,13 @@ func (e *NoVictimsError) Error() string {
 // among equals the smaller; among those that are equal in that too the one that
 // comes last in pods, which the kubelet leaves to chance. It changes nothing.
 // Priorities protect, they do not order: see [Preemptable]. The error is a
-// *[NoVictimsError].
+// *[NoVictimsError], save for a preemptor that is nil. Nil pods are nobody.
 func PlanPreemption(preemptor *v1.Pod, needs []Need, pods []*v1.Pod) (Plan, error) {
 	all := &Ledger{pods: make(map[Key]*entry, len(pods))}
 	for i, pod := range pods {
+		if pod == nil {
+			continue
+		}
 		all.rows = append(all.rows, rowOf(&entry{Prepared: Prepare(pod), order: uint64(i)}))
 	}
 	return selectVictims(preemptor, needs, all.entries(), len(pods), nil)

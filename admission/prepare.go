@@ -24,7 +24,8 @@ type Prepared struct {
 	affinity nodeaffinity.RequiredNodeAffinity
 }
 
-// Prepare works out what depends on the pod alone. Its host ports are those of
+// Prepare works out what depends on the pod alone; a nil pod is refused by those
+// who get it prepared. Its host ports are those of
 // [HostPorts]; see [Chain.Prepare] for a host whose containers take others.
 func Prepare(pod *v1.Pod) *Prepared { return prepare(pod, HostPorts(pod)) }
 
@@ -32,13 +33,16 @@ func Prepare(pod *v1.Pod) *Prepared { return prepare(pod, HostPorts(pod)) }
 func (c *Chain) Prepare(pod *v1.Pod) *Prepared { return prepare(pod, c.hostPorts(pod)) }
 
 func (c *Chain) hostPorts(pod *v1.Pod) []v1.ContainerPort {
-	if c.HostPorts != nil {
+	if c.HostPorts != nil && pod != nil {
 		return c.HostPorts(pod)
 	}
 	return HostPorts(pod)
 }
 
 func prepare(pod *v1.Pod, ports []v1.ContainerPort) *Prepared {
+	if pod == nil {
+		return &Prepared{}
+	}
 	p := &Prepared{pod: pod, key: KeyOf(pod)}
 	spec := PodRequests(pod)
 	p.requests, p.running, p.freed = spec, spec, spec
@@ -59,6 +63,17 @@ func prepare(pod *v1.Pod, ports []v1.ContainerPort) *Prepared {
 		p.affinity = nodeaffinity.GetRequiredNodeAffinity(pod)
 	}
 	return p
+}
+
+// named tells what is wrong with a pod that is to be in a ledger.
+func (p *Prepared) named() error {
+	switch {
+	case p == nil || p.pod == nil:
+		return errNilPod
+	case p.key == "":
+		return errNameless
+	}
+	return nil
 }
 
 // Pod is the pod; it is read-only.

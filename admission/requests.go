@@ -15,7 +15,9 @@ import (
 // Requests is what a pod asks of a node, or what a node can give, in whole
 // numbers: cpu in millicores, all else in its base unit, each rounded up. A
 // quantity beyond int64 counts as the largest one, so that it fits nowhere, and
-// a negative one as zero.
+// a negative one as zero. Sums are made by apimachinery, which writes out what is
+// as large as 1e999999999 digit by digit: hosts refuse that where they decode, as
+// package manifest does.
 type Requests struct {
 	MilliCPU         int64 `json:"milliCPU,omitzero"`
 	Memory           int64 `json:"memory,omitzero"`

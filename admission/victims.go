@@ -73,6 +73,9 @@ func layerOf(class v1.PodQOSClass) layer {
 // for what all others together can't give, Burstable ones only for what is left
 // of that without all BestEffort ones, and these for the rest.
 func selectVictims(preemptor *v1.Pod, needs []Need, pods iter.Seq[*row], n int, critical func(*v1.Pod) bool) (Plan, error) {
+	if preemptor == nil {
+		return Plan{Needs: needs}, errNilPod
+	}
 	c := candidatesFor(preemptor, needs, pods, n, critical)
 	need := make([]int64, len(needs))
 	for i, n := range needs {

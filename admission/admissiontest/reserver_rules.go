@@ -49,9 +49,6 @@ func (r reserverRule) try(ctx context.Context, newReserver func() admission.Rese
 	if err != nil {
 		return err
 	}
-	if c.Room > 0 && len(in) != c.Room {
-		return fmt.Errorf("there is room for %d of them, and the case says %d", len(in), c.Room)
-	}
 	t, err := newTenancy(newReserver(), c, len(in))
 	if err != nil {
 		return err
@@ -60,6 +57,10 @@ func (r reserverRule) try(ctx context.Context, newReserver func() admission.Rese
 }
 
 func hasRoom(ctx context.Context, t *tenancy) error {
+	if t.said > 0 && t.room != t.said {
+		_, _ = t.fill(ctx, mostPods)
+		return fmt.Errorf("there is room for %d of them, and the case says %d; the next: %s", t.room, t.said, t.refusal)
+	}
 	return t.wantRoom(ctx, t.room, "with a new Reserver")
 }
 

@@ -203,7 +203,7 @@ func TestSuiteCatchesBrokenAllocators(t *testing.T) {
 		"RefusalIsWhole": newTray(leavesParts, refusal("Empty")),
 		"ReleaseOnce":    newTray(freesAgain, refusal("Empty")),
 		"DoesNotWrite":   newTray(writesPod, refusal("Empty")),
-		"panicked":       func() admission.Allocator { return nil },
+		"the next: UnexpectedAdmissionError: admission check Reserver: it has no Allocator": func() admission.Allocator { return nil },
 	} {
 		t.Run(rule, func(t *testing.T) {
 			require.ErrorContains(t, admissiontest.CheckAllocator(t.Context(), broken, oneAtATime()), rule)

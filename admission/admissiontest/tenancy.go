@@ -21,9 +21,11 @@ type tenancy struct {
 	reserver admission.Reserver
 	pod      *v1.Pod
 	node     *v1.Node
-	room     int // how many copies there is room for
+	said     int // how many copies the case says that there is room for
+	room     int // how many there is room for
 	copies   int // made so far
 	in       []*v1.Pod
+	refusal  string // what the last one was told that was not let in
 }
 
 // newTenancy makes the situation of a case.
@@ -37,7 +39,7 @@ func newTenancy(r admission.Reserver, c Case, room int) (*tenancy, error) {
 			Ledger: req.Ledger, OS: req.OS, Nodes: admission.FixedNode(req.Node),
 			Checks: []admission.Check{{Name: "Reserver", Handler: r}},
 		},
-		reserver: r, pod: req.Pod, node: req.Node, room: room,
+		reserver: r, pod: req.Pod, node: req.Node, said: c.Room, room: room,
 	}, nil
 }
 
@@ -61,6 +63,9 @@ func (t *tenancy) reserve() admission.AdmitHandler { return admission.AdmitFunc(
 // admit tells whether the pod is let in.
 func (t *tenancy) admit(ctx context.Context, pod *v1.Pod) (bool, error) {
 	d, err := t.chain.Admit(ctx, pod)
+	if d.Outcome != admission.Admit {
+		t.refusal = fmt.Sprintf("%s: %s", d.Reason, d.Message)
+	}
 	return d.Outcome == admission.Admit, err
 }
 

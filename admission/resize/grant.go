@@ -2,6 +2,7 @@ package resize
 
 import (
 	"context"
+	"errors"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -61,6 +62,9 @@ func Grant(ctx context.Context, chain *admission.Chain, s Support, allocated, de
 }
 
 func decide(s Support, allocated, desired *v1.Pod, ask func() (admission.Decision, error)) (Verdict, error) {
+	if allocated == nil || desired == nil {
+		return Verdict{}, errors.New("resize: a pod is nil")
+	}
 	if why := s.Infeasible(allocated, desired); why != "" {
 		return Verdict{Outcome: Infeasible, Reason: v1.PodReasonInfeasible, Message: why}, nil
 	}
