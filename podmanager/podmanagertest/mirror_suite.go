@@ -37,7 +37,7 @@ func TestMirrorClient(t *testing.T, open func(t *testing.T) MirrorAPI) {
 }
 
 // CheckMirrorClient checks what [TestMirrorClient] does, and returns the
-// [Violation]s, joined.
+// [RuleError]s, joined.
 func CheckMirrorClient(ctx context.Context, open func() MirrorAPI) error {
 	var broken []error
 	for _, r := range mirrorRules {
@@ -76,7 +76,7 @@ func (r mirrorRule) violation(ctx context.Context, api MirrorAPI) error {
 		err = fmt.Errorf("a call has not returned after %s", mirrorPatience)
 	}
 	if err != nil {
-		return &Violation{Rule: r.name, Text: r.text, Err: err}
+		return &RuleError{Name: r.name, Text: r.text, Err: err}
 	}
 	return nil
 }

@@ -97,9 +97,9 @@ func TestMirrorSuiteFindsBrokenClients(t *testing.T) {
 					api.MirrorClient = &podmanagertest.MirrorClient{}
 					return api
 				})
-				var violation *podmanagertest.Violation
-				require.ErrorAs(t, err, &violation)
-				require.ErrorContains(t, err, "rule "+c.rule+": ")
+				var broken *podmanagertest.RuleError
+				require.ErrorAs(t, err, &broken)
+				require.ErrorContains(t, err, c.rule+": ")
 				<-time.After(2 * time.Hour) // what hung has ended by then
 			})
 		})

@@ -134,9 +134,9 @@ func TestBrokenObjectSources(t *testing.T) {
 			suite := objectSuite(tc.as)
 			suite.Timeout = 200 * time.Millisecond
 			err := suite.Check()
-			var broken *podmanagertest.Violation
+			var broken *podmanagertest.RuleError
 			require.ErrorAs(t, err, &broken)
-			require.ErrorContains(t, err, "rule "+tc.rule+":")
+			require.ErrorContains(t, err, tc.rule+":")
 		})
 	}
 }

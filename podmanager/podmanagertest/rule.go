@@ -7,20 +7,23 @@ import (
 	"time"
 )
 
-// Violation is a rule that a source or a client broke.
-type Violation struct {
-	Rule string // its name
-	Text string // what it demands
-	Err  error  // what happened instead
+// RuleError is a rule of a contract that a source or a client breaks.
+type RuleError struct {
+	// Name of the rule, such as first-word.
+	Name string
+	// Text is the rule in words.
+	Text string
+	// Err says how it was broken.
+	Err error
 }
 
-// Error gives the rule, what it demands, and what happened.
-func (v *Violation) Error() string {
-	return fmt.Sprintf("rule %s: %s\n\t%v", v.Rule, v.Text, v.Err)
+// Error gives the name of the rule, how it was broken, and its text.
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("%s: %v\n\trule: %s", e.Name, e.Err, e.Text)
 }
 
-// Unwrap returns what happened.
-func (v *Violation) Unwrap() error { return v.Err }
+// Unwrap returns Err.
+func (e *RuleError) Unwrap() error { return e.Err }
 
 // errSkip is the answer of a rule that the world does not allow to be checked.
 var errSkip = errors.New("the world can't do what this rule needs")
@@ -39,7 +42,7 @@ func (r rule[V]) violation(visit visits[V]) error {
 	if err == nil || errors.Is(err, errSkip) {
 		return err
 	}
-	return &Violation{Rule: r.name, Text: r.text, Err: err}
+	return &RuleError{Name: r.name, Text: r.text, Err: err}
 }
 
 // testAll checks each rule in a subtest. One that the world does not allow to be

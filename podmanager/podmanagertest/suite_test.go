@@ -243,9 +243,9 @@ func TestSuiteFindsBrokenSources(t *testing.T) {
 					Open:    func() (podmanagertest.World, error) { return &memory{fault: c.fault, life: ctx}, nil },
 					Timeout: time.Minute,
 				}.Check()
-				var violation *podmanagertest.Violation
-				require.ErrorAs(t, err, &violation)
-				require.ErrorContains(t, err, "rule "+c.rule+": ")
+				var broken *podmanagertest.RuleError
+				require.ErrorAs(t, err, &broken)
+				require.ErrorContains(t, err, c.rule+": ")
 				<-time.After(time.Second) // what goes on after Run ends by then
 			})
 		})
