@@ -296,7 +296,7 @@ func TestRuntimeThatLeaks(t *testing.T) {
 					return err
 				}})
 			}), nil
-		}, runtimetest.Options{})
+		}, runtimetest.Options{Patience: 10 * time.Second})
 		require.Equal(t, []string{"no-goroutine-left"}, runtimetest.BrokenRules(err))
 	})
 }
