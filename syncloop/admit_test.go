@@ -114,6 +114,79 @@ func TestRetryLaterWaitsForRoom_128043(t *testing.T) {
 	}, room("2", admission.Retry))
 }
 
+// Whatever gives room back has those that wait asked for again at once, not at the
+// next of their own times.
+func TestWhatGivesRoomBackWakesThoseThatWait_128043(t *testing.T) {
+	for name, c := range map[string]struct {
+		holder *v1.Pod
+		wants  func(*v1.Pod)
+		frees  func(w *world, holder *v1.Pod)
+	}{
+		"a job is done": {
+			pod("job", cpu("2"), policy(v1.RestartPolicyNever), running(runtimetest.RunsFor(time.Second, 0))), cpu("2"),
+			func(*world, *v1.Pod) { sleep(time.Second) },
+		},
+		"a pod becomes smaller": {
+			pod("web", cpu("2")), cpu("1"),
+			func(w *world, holder *v1.Pod) { w.update(asks(holder, "1", 2)) },
+		},
+		"a port is free": {
+			pod("web", hostPort(80)), hostPort(80),
+			func(w *world, holder *v1.Pod) { w.remove(holder) },
+		},
+		"the node is another one": {
+			pod("web", cpu("2")), cpu("1"),
+			func(w *world, _ *v1.Pod) {
+				w.config.Admission.Nodes.(*resized).cpus.Store("3")
+				w.NodeChanged()
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := &resized{}
+			node.cpus.Store("2")
+			inBubble(t, func(t *testing.T, w *world) {
+				w.add(c.holder)
+				w.add(pod("next", c.wants))
+				require.NotNil(t, w.waits("uid-next"))
+				c.frees(w, c.holder)
+				sleep(2 * time.Second)
+				require.Equal(t, v1.PodRunning, w.phase("uid-next"))
+			}, func(c *syncloop.Config) {
+				c.AdmissionRetry = time.Hour
+				c.Admission = &admission.Chain{Ledger: admission.NewLedger(), Nodes: node}
+				for _, check := range admission.KubeletChecks(admission.Kubelet{}) {
+					c.Admission.Checks = append(c.Admission.Checks, admission.Check{Name: check.Name, Handler: patient{check.Handler}})
+				}
+			})
+		})
+	}
+}
+
+// patient tries again where another handler rejects.
+type patient struct{ admission.AdmitHandler }
+
+func (p patient) Admit(ctx context.Context, req admission.Request) (admission.Verdict, error) {
+	v, err := p.AdmitHandler.Admit(ctx, req)
+	if v.Outcome == admission.Reject {
+		v = admission.RetryLater(v.Reason, v.Message, 0)
+	}
+	return v, err
+}
+
+// resized is a node of so many CPUs.
+type resized struct{ cpus atomic.Value }
+
+func (r *resized) Node(context.Context, bool) (*v1.Node, error) {
+	return &v1.Node{Status: v1.NodeStatus{Allocatable: v1.ResourceList{
+		v1.ResourceCPU: resource.MustParse(r.cpus.Load().(string)), v1.ResourcePods: resource.MustParse("110"),
+	}}}, nil
+}
+
+func hostPort(n int32) func(*v1.Pod) {
+	return func(p *v1.Pod) { p.Spec.Containers[0].Ports = []v1.ContainerPort{{HostPort: n}} }
+}
+
 func TestAdmissionThatCannotJudgeIsAskedAgain(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
