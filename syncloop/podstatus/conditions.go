@@ -60,6 +60,8 @@ func setCondition(conditions []v1.PodCondition, c v1.PodCondition) []v1.PodCondi
 // conditions sets the conditions, in the kubelet's order: those of others, then
 // its own. The readiness gates see what stands before Ready in that order.
 func (b *builder) conditions() {
+	const always = 5 // of most pods all that there are
+	b.status.Conditions = make([]v1.PodCondition, 0, always)
 	for i := range b.api.Conditions {
 		if c := &b.api.Conditions[i]; !owned(c.Type) {
 			b.status.Conditions = append(b.status.Conditions, *c)
