@@ -64,11 +64,11 @@ func TestHostileServers(t *testing.T) {
 		serve  func(t *testing.T, l net.Listener)
 		output string
 	}{
-		"says nothing":              {raw("", 0), "timeout: failed to connect service"},
-		"greets and says nothing":   {raw(settings, 1), "timeout: health rpc did not complete within"},
+		"says nothing":              {raw("", 0), "timeout: "},
+		"greets and says nothing":   {raw(settings, 1), "timeout: "},
 		"greets for ever":           {raw(settings, 1<<30), ""},
-		"is another server":         {raw("HTTP/1.1 400 Bad Request\r\n\r\n", 1), "failed to connect service"},
-		"a frame of 16 MB":          {raw("\xff\xff\xff\x04\x00\x00\x00\x00\x00", 1), "failed to connect service"},
+		"is another server":         {raw("HTTP/1.1 400 Bad Request\r\n\r\n", 1), "timeout: "},
+		"a frame of 16 MB":          {raw("\xff\xff\xff\x04\x00\x00\x00\x00\x00", 1), "timeout: "},
 		"header that does not end":  {raw(settings+strings.Repeat("\x00\x40\x00\x01\x00\x00\x00\x00\x01"+strings.Repeat("\x00", 1<<14), 2), 1<<20), ""},
 		"status that is none":       {handled(func(s grpc.ServerStream) error { return s.SendMsg(serving(77)) }), `service unhealthy (responded with "77")`},
 		"service that is not known": {handled(func(s grpc.ServerStream) error { return s.SendMsg(serving(3)) }), `service unhealthy (responded with "SERVICE_UNKNOWN")`},
@@ -82,7 +82,7 @@ func TestHostileServers(t *testing.T) {
 			s.SendMsg(serving(1))
 			<-s.Context().Done()
 			return nil
-		}), "timeout: health rpc did not complete within"},
+		}), "timeout: "},
 		"an answer of 10 MB": {handled(func(s grpc.ServerStream) error {
 			return s.SendMsg(&grpc_health_v1.HealthCheckRequest{Service: strings.Repeat("x", 10<<20)})
 		}), "received message larger than max"},
@@ -105,7 +105,7 @@ func TestHostileServers(t *testing.T) {
 			require.NoError(t, err)
 			c.serve(t, l)
 			timeout := time.Minute
-			if strings.HasPrefix(c.output, "timeout") || c.output == "" || strings.Contains(c.output, "connect") {
+			if strings.HasPrefix(c.output, "timeout") || c.output == "" {
 				timeout = 300 * time.Millisecond
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), timeout)
