@@ -50,7 +50,7 @@ func UserAgent(version string) string {
 const (
 	// headerLimit is how many bytes of header are read, those of answers that
 	// come before the real one among them; net/http takes 10 MiB.
-	headerLimit = 256 << 10
+	headerLimit = 64 << 10
 	// handshakeTimeout bounds the TLS handshake within the probe's timeout.
 	handshakeTimeout = 10 * time.Second
 	// http2Buffer bounds what is taken in of a body over HTTP/2 before it is

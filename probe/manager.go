@@ -273,7 +273,8 @@ type Stats struct {
 	Pods, Probes int
 	// InFlight are being made; Waiting are due and wait for a place.
 	InFlight, Waiting int
-	// Late is how long the one that waits longest is overdue.
+	// Late is how long the one that waits longest is overdue, of those that
+	// wait for more than the share of their own pod.
 	Late time.Duration
 }
 

@@ -145,10 +145,10 @@ func TestBadServers(t *testing.T) {
 	}{
 		"header without end": {
 			endlessly("HTTP/1.1 200 OK\r\n", "X-More: of the same, and yet more, and more\r\n"),
-			probe.Failure, "server response headers exceeded 262144 bytes; aborted", "",
+			probe.Failure, "server response headers exceeded 65536 bytes; aborted", "",
 		},
 		"line without end":   {endlessly("HTTP/1.1 200 ", "OK"), probe.Failure, "exceeded", ""},
-		"continues for ever": {endlessly("", "HTTP/1.1 100 Continue\r\n\r\n"), probe.Failure, "server response headers exceeded 262144 bytes; aborted", ""},
+		"continues for ever": {endlessly("", "HTTP/1.1 100 Continue\r\n\r\n"), probe.Failure, "server response headers exceeded 65536 bytes; aborted", ""},
 		"closes early":       {func(context.Context, net.Conn) {}, probe.Failure, "EOF", ""},
 		"lies about its length": {
 			func(_ context.Context, c net.Conn) {
