@@ -9,7 +9,8 @@ import (
 )
 
 // TestReserver runs the suite over anyone's [admission.Reserver]: what is set
-// aside stays, and comes back, whatever becomes of the pod. The function makes a
+// aside stays, and comes back, whatever becomes of the pod. Its Admit is a matter
+// of [TestHandler]. The function makes a
 // new one that nobody has anything of. Each case's pod is entered over and over
 // under other names, so cases are worth most that fill it with a few pods: what
 // was lost is noticed when there is less room than before, and what has more

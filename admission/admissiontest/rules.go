@@ -1,10 +1,12 @@
 package admissiontest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -35,6 +37,7 @@ func (r rule) try(ctx context.Context, h admission.AdmitHandler, c Case) (err er
 var rules = []rule{
 	{"WellFormed", "an admission has no Reason, Message or Short; a refusal has a Reason and a Message", wellFormed},
 	{"Stable", "the same situation gets the same verdict", stable},
+	{"Concurrent", "calls from many goroutines get the verdict that one gets", concurrent},
 	{"DoesNotWrite", "a handler writes to nothing that it is given: not to the pod, the node or the ledger", doesNotWrite},
 	{"HonestClass", "a handler of class PodAlone needs neither node nor ledger", honestClass},
 	{"HonestShort", "a handler that says what is short admits the pod once there is that much more room", honestShort},
@@ -66,6 +69,31 @@ func stable(ctx context.Context, h admission.AdmitHandler, req admission.Request
 		}
 	}
 	return nil
+}
+
+func concurrent(ctx context.Context, h admission.AdmitHandler, req admission.Request) error {
+	first, firstErr := h.Admit(ctx, req)
+	var calls sync.WaitGroup
+	wrong := make([]error, 8)
+	for i := range wrong {
+		// Its own, so that what they share is the handler: who writes to the rest
+		// breaks another rule.
+		own := req
+		own.Pod, own.Node, own.Ledger = req.Pod.DeepCopy(), req.Node.DeepCopy(), req.Ledger.Fork()
+		calls.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					wrong[i] = fmt.Errorf("it panicked: %v", p)
+				}
+			}()
+			v, err := h.Admit(ctx, own)
+			if !reflect.DeepEqual(v, first) || (err == nil) != (firstErr == nil) {
+				wrong[i] = fmt.Errorf("alone %+v (%v), beside others %+v (%v)", first, firstErr, v, err)
+			}
+		})
+	}
+	calls.Wait()
+	return cmp.Or(wrong...)
 }
 
 func doesNotWrite(ctx context.Context, h admission.AdmitHandler, req admission.Request) error {

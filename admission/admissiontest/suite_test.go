@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -41,6 +43,18 @@ type classed struct {
 }
 
 func (c classed) Class() admission.Class { return c.class }
+
+// busy takes its time, and judges one pod after the other.
+type busy struct{ at atomic.Bool }
+
+func (b *busy) Admit(context.Context, admission.Request) (admission.Verdict, error) {
+	if b.at.Swap(true) {
+		return admission.Rejected("Busy", "come again"), nil
+	}
+	defer b.at.Store(false)
+	time.Sleep(time.Second) // in a bubble: all who ask meanwhile find it busy
+	return admission.Admitted(), nil
+}
 
 func TestSuiteCatchesBrokenHandlers(t *testing.T) {
 	var calls atomic.Int64
@@ -88,5 +102,8 @@ func TestSuiteCatchesBrokenHandlers(t *testing.T) {
 			require.ErrorContains(t, admissiontest.CheckHandler(t.Context(), broken, admissiontest.Cases()...), rule)
 		})
 	}
+	synctest.Test(t, func(t *testing.T) {
+		require.ErrorContains(t, admissiontest.CheckHandler(t.Context(), &busy{}, admissiontest.Cases()...), "Concurrent")
+	})
 	require.NoError(t, admissiontest.CheckHandler(t.Context(), admission.AdmitFunc(admit), admissiontest.Cases()...))
 }
