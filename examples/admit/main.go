@@ -86,10 +86,18 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.BoolVar(&o.each, "each", false, "judge each candidate by itself")
 	f.BoolVar(&o.explain, "explain", false, "tell of every check")
 	f.BoolVar(&o.untilFull, "until-full", false, "say how many copies of the candidate fit")
-	if err := f.Parse(args); err != nil {
-		return o, err
+	f.Usage = func() {
+		fmt.Fprintln(stderr, "usage: admit --node FILE [--pods FILE] [flags] CANDIDATE...")
+		f.PrintDefaults()
 	}
-	o.candidates = f.Args()
+	for len(args) > 0 { // flags may come after a candidate, as kubectl takes them
+		if err := f.Parse(args); err != nil {
+			return o, err
+		}
+		if args = f.Args(); len(args) > 0 {
+			o.candidates, args = append(o.candidates, args[0]), args[1:]
+		}
+	}
 	switch {
 	case o.node == "":
 		return o, errors.New("--node is missing")

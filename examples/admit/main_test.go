@@ -31,7 +31,7 @@ func TestGolden(t *testing.T) {
 	}{
 		{"in-turn", []string{"testdata/candidates.yaml"}, oneRefused},
 		{"each", []string{"--each", "testdata/candidates.yaml"}, oneRefused},
-		{"json", []string{"-o", "json", "testdata/candidates.yaml"}, oneRefused},
+		{"json", []string{"testdata/candidates.yaml", "-o", "json"}, oneRefused},
 		{"explain", []string{"--explain", "testdata/candidates.yaml"}, oneRefused},
 		{"one", []string{"testdata/small.json"}, allAdmitted},
 		{"until-full", []string{"--until-full", "testdata/small.json"}, allAdmitted},
