@@ -1,7 +1,6 @@
 package admission_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/podmanager/manifest"
 )
 
 // FuzzCheck judges whatever decodes as a pod against whatever decodes as a node:
@@ -25,7 +25,7 @@ func FuzzCheck(f *testing.F) {
 	f.Fuzz(func(t *testing.T, podJSON, nodeJSON []byte) {
 		var pod v1.Pod
 		var node v1.Node
-		if json.Unmarshal(podJSON, &pod) != nil || json.Unmarshal(nodeJSON, &node) != nil {
+		if manifest.Unmarshal(podJSON, &pod) != nil || manifest.Unmarshal(nodeJSON, &node) != nil {
 			return
 		}
 		podBefore, nodeBefore := pod.DeepCopy(), node.DeepCopy()
