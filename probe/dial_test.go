@@ -55,6 +55,16 @@ func TestConnectionsLingerShortly(t *testing.T) {
 	require.Equal(t, 1, linger, "it is on")
 }
 
+// A lookup of the system's can't be called off.
+func TestNamesAreLookedUpByGo(t *testing.T) {
+	require.True(t, probe.PlainDialer().(*net.Dialer).Resolver.PreferGo)
+	r, err := new(probe.TCP).Probe(t.Context(), probe.Target{Action: v1.ProbeHandler{
+		TCPSocket: &v1.TCPSocketAction{Host: "localhost", Port: intstr.FromInt(serve(t, says("")))},
+	}})
+	require.NoError(t, err)
+	require.Equal(t, probe.Response{Result: probe.Success}, r)
+}
+
 func portText(port int) string { p := intstr.FromInt(port); return p.String() }
 
 // Host before pod address, both IPv6 or not.

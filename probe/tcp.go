@@ -73,8 +73,10 @@ func dialerOr(d Dialer) Dialer {
 func PlainDialer() Dialer { return plainDialer }
 
 // plainDialer makes connections that are gone a second after they were closed,
-// instead of occupying a port for a minute.
-var plainDialer Dialer = &net.Dialer{KeepAlive: -1, Control: lingerShortly}
+// instead of occupying a port for a minute. Names are looked up by Go itself: the
+// system's way holds a thread for as long as a name server likes, and has a few
+// hundred for all.
+var plainDialer Dialer = &net.Dialer{KeepAlive: -1, Control: lingerShortly, Resolver: &net.Resolver{PreferGo: true}}
 
 const lingerFor = time.Second
 

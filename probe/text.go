@@ -41,10 +41,10 @@ func unprintable(r rune) bool {
 	return r == utf8.RuneError || r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
 }
 
-// clip cuts a container's answer to what is kept of it.
+// clip cuts a container's answer to what is kept of it; the rest is not held on to.
 func clip(s string) string {
 	if len(s) > OutputLimit {
-		return s[:OutputLimit]
+		return strings.Clone(s[:OutputLimit])
 	}
 	return s
 }

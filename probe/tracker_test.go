@@ -66,7 +66,13 @@ func TestSettingsWithoutSense(t *testing.T) {
 		"below zero": {InitialDelay: -time.Hour, Period: -time.Second, Timeout: -1, SuccessThreshold: -5, FailureThreshold: -5},
 		"zero":       {},
 		"tiny":       {Period: 1, Timeout: 1},
-		"huge":       {Period: 1<<63 - 1, Timeout: 1<<63 - 1, SuccessThreshold: 1<<31 - 1, FailureThreshold: 1<<31 - 1},
+		"of the API": SettingsOf(&v1.Probe{
+			InitialDelaySeconds: -1 << 31, PeriodSeconds: -1 << 31, TimeoutSeconds: -1 << 31, SuccessThreshold: -1 << 31, FailureThreshold: -1 << 31,
+		}),
+		"long, of the API": SettingsOf(&v1.Probe{
+			InitialDelaySeconds: 1<<31 - 1, PeriodSeconds: 1<<31 - 1, TimeoutSeconds: 1<<31 - 1, SuccessThreshold: 1<<31 - 1, FailureThreshold: 1<<31 - 1,
+		}),
+		"huge": {Period: 1<<63 - 1, Timeout: 1<<63 - 1, SuccessThreshold: 1<<31 - 1, FailureThreshold: 1<<31 - 1},
 	} {
 		got := s.withDefaults()
 		require.GreaterOrEqual(t, got.InitialDelay, time.Duration(0), name)
