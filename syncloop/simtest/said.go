@@ -55,12 +55,12 @@ func (w *world) compare(p *podState, old, next *syncloop.StatusUpdate) {
 	if fewer != "" && p.lives == 0 {
 		w.fail(RestartsGrow, "container %s of pod %s is said to have been restarted less often than before", fewer, p.UID)
 	}
+	if isReady(old.Status) && !isReady(next.Status) && w.sameRuns(p, old.Status, next.Status) {
+		w.fail(RestartTouchesNothing, "pod %s is said to be unready, and nothing has happened to it", p.UID)
+	}
 	if left || fewer != "" {
 		p.lives = max(p.lives-1, 0)
 		clear(p.restarts)
-	}
-	if isReady(old.Status) && !isReady(next.Status) && w.sameRuns(p, old.Status, next.Status) {
-		w.fail(RestartTouchesNothing, "pod %s is said to be unready, and nothing has happened to it", p.UID)
 	}
 }
 
