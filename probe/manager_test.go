@@ -173,6 +173,23 @@ func TestReadinessOutlivesTheAgent_100277(t *testing.T) {
 	})
 }
 
+// That an instance is not ready was no news to who never took it for ready. It is to
+// whoever does later: a mirror may come late that an earlier agent called ready.
+func TestFailureIsToldToWhoBelievesOtherwise(t *testing.T) {
+	d := probetest.NewDriver(probe.Readiness, probe.Settings{FailureThreshold: 2})
+	state := d.Running("c-1")
+	d.See(state)
+	d.Pass(5*time.Second, probe.Failure)
+	ready := state
+	ready.Ready = true
+	require.False(t, d.Look(d.Now, ready).Changed, "one failure is none yet")
+	d.See(state)
+	d.Pass(10*time.Second, probe.Failure)
+	require.False(t, d.Look(d.Now, state).Changed)
+	require.True(t, d.Look(d.Now, ready).Changed)
+	require.Equal(t, runtime.VerdictFailure, d.Verdict())
+}
+
 // A container that has a readiness probe is never ready before it answered,
 // however its status got there.
 func TestNobodyIsReadyUnasked_135795(t *testing.T) {

@@ -164,7 +164,10 @@ func (t *Tracker) Look(now time.Time, s State) Step {
 		step = t.adopt(now, s)
 	}
 	if t.kind == readiness && s.Ready && t.said != success {
-		t.believed = true
+		// If attempts have found otherwise, nobody was told: it was no news then.
+		if t.believed = !t.failed(); !t.believed {
+			step.Published, step.Changed = true, true
+		}
 	}
 	wait := t.judge(s, &step)
 	if wait == WaitNothing && t.wait != WaitNothing && t.next.Before(now) {
@@ -265,6 +268,11 @@ func (t *Tracker) Record(now time.Time, a Attempt) Step {
 		t.hold, t.streak, t.wait = true, 0, WaitInstance
 	}
 	return t.publish(result, step)
+}
+
+// failed tells whether the attempts so far make a failure.
+func (t *Tracker) failed() bool {
+	return !t.good && t.streak >= t.settings.FailureThreshold
 }
 
 func (t *Tracker) publish(v verdictCode, step Step) Step {

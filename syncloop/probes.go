@@ -135,8 +135,8 @@ func (l *SyncLoop) HandleProbeResults(context.Context) {
 	}
 }
 
-// resay says what is known of a pod that runs in the light of new verdicts. What
-// can't be, and an end, is for the work on the pod to find.
+// resay says what is known of a pod that runs in the light of new verdicts. An end
+// is for the work on the pod to find.
 func (l *SyncLoop) resay(r *record) {
 	if r.observed == nil || r.status == nil || !r.said {
 		return
@@ -144,7 +144,7 @@ func (l *SyncLoop) resay(r *record) {
 	in := l.input(r)
 	in.RestartAll = runtime.RestartAllTriggered(r.pod, r.observed)
 	res := podstatus.Compute(in)
-	if res.Changed && !res.Terminal && res.Illegal == nil && res.Verdict == in.Verdict {
+	if res.Changed && !res.Terminal && res.Verdict == in.Verdict {
 		l.setStatus(r, &res.Status)
 	}
 }

@@ -320,6 +320,33 @@ func TestReadinessIsSaidWhileWorkIsBusy(t *testing.T) {
 	})
 }
 
+// Readiness is said at once, too, while another container of the pod does what can't be
+// said of it: here an init container that had ended runs again in a new sandbox.
+func TestReadinessIsSaidBesideWhatCannotBe(t *testing.T) {
+	inProbedWorld(t, func(t *testing.T, w *world) {
+		always := v1.ContainerRestartPolicyAlways
+		p := pod("web", policy(v1.RestartPolicyOnFailure), func(p *v1.Pod) {
+			p.Spec.InitContainers = []v1.Container{
+				{Name: "side", Image: "image", RestartPolicy: &always, ReadinessProbe: every(5)},
+				{Name: "init", Image: "image", Command: runtimetest.RunsFor(40*time.Second, 0).Command()},
+			}
+		})
+		w.add(p)
+		sleep(time.Minute)
+		require.True(t, w.isReady(p.UID))
+		w.prober.Script("side/readiness", fails)
+		require.NoError(t, w.fake.FailSandbox(p.UID))
+		side := func() v1.ContainerStatus { return w.sink.Status(p.UID).InitContainerStatuses[0] }
+		sleep(15 * time.Second)
+		require.NotNil(t, side().State.Running)
+		require.False(t, side().Ready)
+		w.prober.Script("side/readiness", succeeds)
+		sleep(6 * time.Second)
+		require.True(t, side().Ready)
+		require.Equal(t, runtime.StateRunning, w.observed(p.UID).Container("init").State)
+	})
+}
+
 // Readiness goes on being probed while a pod stops, so that whoever sends it work
 // hears that it takes no more; nobody asks whether it is alive.
 func TestReadinessIsProbedThroughTermination(t *testing.T) {

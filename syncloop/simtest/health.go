@@ -174,7 +174,7 @@ func (w *world) checkProbed(p *podState, v *syncloop.PodView, c *v1.Container, s
 	p.readies[c.Name] = now
 	switch {
 	case s.Ready:
-		h.unready = false
+		h.unready = h.verdict(w.agent, probe.Readiness) == probe.Failure
 	case before.ready && before.id == now.id && before.agent == now.agent && !h.unready && v.Stage == lifecycle.Sync && !p.wasDisturbed():
 		w.fail(RestartTouchesNothing, "container %s of pod %s is not ready any more, and no probe said so", c.Name, p.UID)
 	}

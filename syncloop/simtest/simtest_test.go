@@ -105,9 +105,11 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 // What seeds found about probes.
 func TestSeedsWithProbesThatFoundSomething(t *testing.T) {
 	for name, seed := range map[string]uint64{
-		"an instance is not ready because the one before was":            51,
-		"what only the API remembers of an instance is not taken back":   2365,
-		"readiness of two instances while the word of one is on its way": 1042,
+		"an instance is not ready because the one before was":              51,
+		"what only the API remembers of an instance is not taken back":     2365,
+		"a failure that nobody was told of, when a late mirror says ready": 5969,
+		"readiness is said beside an illegal transition":                   5524,
+		"readiness of two instances while the word of one is on its way":   1042,
 	} {
 		t.Run(name, func(t *testing.T) {
 			failure, _ := simtest.Check(t, simtest.Config{Probes: true}, seed)
