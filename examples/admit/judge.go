@@ -23,14 +23,14 @@ type world struct {
 	candidates []*v1.Pod
 }
 
-func readWorld(o options, r *reader) (*world, error) {
+func readWorld(o options, r *reader, warn func(string)) (*world, error) {
 	node, err := r.node(o.node)
 	if err != nil {
 		return nil, err
 	}
 	w := &world{node: node, chain: newChain(node)}
 	if o.pods != "" {
-		pods, err := r.pods(o.pods)
+		pods, err := r.pods(o.pods, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +48,7 @@ func readWorld(o options, r *reader) (*world, error) {
 		}
 	}
 	for _, file := range o.candidates {
-		pods, err := r.pods(file)
+		pods, err := r.pods(file, warn)
 		if err != nil {
 			return nil, err
 		}

@@ -16,7 +16,8 @@
 // safe ones are allowed.
 //
 // It ends with 0 when all candidates are admitted, by preemption too, 1 when one
-// is not, and 2 for input that is none, with the file and the field.
+// is not, and 2 for input that is none, with the file and the field. A field of a
+// candidate that nobody knows is a warning.
 package main
 
 import (
@@ -54,7 +55,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stderr, "admit:", printable(err.Error()))
 		return badInput
 	}
-	w, err := readWorld(o, &reader{stdin: stdin})
+	w, err := readWorld(o, &reader{stdin: stdin}, func(warning string) {
+		fmt.Fprintln(stderr, "admit: warning:", printable(warning))
+	})
 	if err != nil {
 		fmt.Fprintln(stderr, "admit:", printable(err.Error()))
 		return badInput

@@ -105,6 +105,15 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
+// A slip in a field's name would be taken for a pod that asks for nothing.
+func TestUnknownFieldIsAWarning(t *testing.T) {
+	status, out, complaint := admit(t, "kind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: c, resource: {requests: {cpu: 64}}}]}",
+		"--node", "testdata/node.yaml", "-")
+	require.Equal(t, allAdmitted, status)
+	require.Contains(t, out, "default/x  admit")
+	require.Equal(t, "admit: warning: -: unknown field \"resource\" is passed over\n", complaint)
+}
+
 // Bad nodes give an error with the field, or a verdict.
 func TestOddNodes(t *testing.T) {
 	for _, c := range []struct {

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -48,8 +50,9 @@ func (r *reader) node(file string) (*v1.Node, error) {
 	return node, nil
 }
 
-// pods reads the pods of a file.
-func (r *reader) pods(file string) ([]*v1.Pod, error) {
+// pods reads the pods of a file. With a warn it is told of fields that nobody
+// knows: kubectl prints none, but a person's slip would go unnoticed.
+func (r *reader) pods(file string, warn func(string)) ([]*v1.Pod, error) {
 	items, err := r.items(file)
 	if err != nil {
 		return nil, err
@@ -59,6 +62,11 @@ func (r *reader) pods(file string) ([]*v1.Pod, error) {
 		pod := &v1.Pod{}
 		if err := it.decode("Pod", pod); err != nil {
 			return nil, err
+		}
+		if warn != nil {
+			if unknown := it.unknown(&v1.Pod{}); unknown != nil {
+				warn(fmt.Sprintf("%s: %s is passed over", it.where, strings.TrimPrefix(unknown.Error(), "json: ")))
+			}
 		}
 		if pod.Name == "" && pod.GenerateName != "" {
 			r.generated++
@@ -73,6 +81,13 @@ func (r *reader) pods(file string) ([]*v1.Pod, error) {
 		pods = append(pods, pod)
 	}
 	return pods, nil
+}
+
+// unknown is the first field that a type does not have, nil for none.
+func (it item) unknown(into any) error {
+	d := json.NewDecoder(bytes.NewReader(it.raw))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
 }
 
 func (it item) decode(kind string, into any) error {
