@@ -41,6 +41,9 @@ func (c *Chain) AdmitPrepared(ctx context.Context, p *Prepared) (Decision, error
 	if err != nil {
 		return d, err
 	}
+	if d.Plan != nil && before != nil && before.parked && c.goesFirst(ctx, before, p) {
+		d = Decision{Verdict: Admitted()}
+	}
 	if d.Outcome == Admit {
 		c.reserve(ctx, p, &d, func(_ string, r Reserver) { r.Release(p.pod) })
 	}
@@ -48,7 +51,7 @@ func (c *Chain) AdmitPrepared(ctx context.Context, p *Prepared) (Decision, error
 		c.release(before)
 		return d, nil
 	}
-	e := &entry{Prepared: p, order: c.Ledger.next}
+	e := &entry{Prepared: p, order: c.Ledger.next, parked: d.Plan != nil}
 	if before != nil {
 		e.order = before.order
 	} else {

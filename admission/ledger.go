@@ -64,7 +64,9 @@ type entry struct {
 	*Prepared
 	order uint64 // of entering
 	stay  stay
-	row   int
+	// parked: its place is kept, and it is not in it yet.
+	parked bool
+	row    int
 }
 
 // stay is whether a pod is on its way out.
@@ -148,7 +150,7 @@ func (l *Ledger) UpdatePrepared(p *Prepared) error {
 	}
 	l.remove(p.key)
 	if !Finished(p.pod) {
-		l.enter(&entry{Prepared: p, order: e.order, stay: e.stay})
+		l.enter(&entry{Prepared: p, order: e.order, stay: e.stay, parked: e.parked})
 	}
 	return nil
 }
@@ -180,7 +182,7 @@ func (l *Ledger) setStay(key Key, s stay) bool {
 	}
 	if e.stay != s {
 		l.unseat(e)
-		l.seat(&entry{Prepared: e.Prepared, order: e.order, stay: s})
+		l.seat(&entry{Prepared: e.Prepared, order: e.order, stay: s, parked: e.parked})
 	}
 	return true
 }
@@ -237,34 +239,6 @@ func (l *Ledger) UsedOf(name v1.ResourceName) int64 {
 	default:
 		return l.used.scalar[name].value()
 	}
-}
-
-// HostPortTaken tells whether a port of the node is held in a way that excludes
-// the one given: the same protocol and number, and the same address or one side
-// without an address.
-func (l *Ledger) HostPortTaken(p v1.ContainerPort) bool { return l.portTaken(portKey(p)) }
-
-func (l *Ledger) portTaken(want hostPort) bool {
-	key := protocolPort{want.protocol, want.port}
-	if want.ip != anyAddress {
-		return l.holders(key, anyAddress) > 0 || l.holders(key, want.ip) > 0
-	}
-	for level := l; level != nil; level = level.parent {
-		for ip := range level.ports[key] {
-			if l.holders(key, ip) > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func (l *Ledger) holders(key protocolPort, ip string) int {
-	n := 0
-	for level := l; level != nil; level = level.parent {
-		n += level.ports[key][ip]
-	}
-	return n
 }
 
 func (l *Ledger) find(key Key) *entry {

@@ -70,3 +70,31 @@ func (t portTable) add(p hostPort, n int) {
 		delete(t, key)
 	}
 }
+
+// HostPortTaken tells whether a port of the node is held in a way that excludes
+// the one given: the same protocol and number, and the same address or one side
+// without an address.
+func (l *Ledger) HostPortTaken(p v1.ContainerPort) bool { return l.portTaken(portKey(p)) }
+
+func (l *Ledger) portTaken(want hostPort) bool {
+	key := protocolPort{want.protocol, want.port}
+	if want.ip != anyAddress {
+		return l.holders(key, anyAddress) > 0 || l.holders(key, want.ip) > 0
+	}
+	for level := l; level != nil; level = level.parent {
+		for ip := range level.ports[key] {
+			if l.holders(key, ip) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (l *Ledger) holders(key protocolPort, ip string) int {
+	n := 0
+	for level := l; level != nil; level = level.parent {
+		n += level.ports[key][ip]
+	}
+	return n
+}

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -131,6 +132,24 @@ func namesOf(victims []Victim) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+// goesFirst tells whether there is room for a parked pod if those stand back that
+// were parked after it. Else each of several would keep the place of the others, and
+// all wait for the last victim.
+func (c *Chain) goesFirst(ctx context.Context, parked *entry, p *Prepared) bool {
+	alone := *c
+	alone.Ledger = c.Ledger.Fork()
+	for r := range c.Ledger.entries() {
+		if r.parked && r.order > parked.order {
+			alone.Ledger.remove(r.key)
+		}
+	}
+	if alone.Ledger.count == c.Ledger.count {
+		return false
+	}
+	d, err := alone.judge(ctx, p, false)
+	return err == nil && d.Outcome == Admit
 }
 
 // stuckWouldDo tells whether there would be room if the pods that are stuck

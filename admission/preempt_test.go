@@ -228,3 +228,37 @@ func TestMessageNamesSomeOfManyVictims(t *testing.T) {
 	require.Contains(t, d.Message, "give way: default/p299, default/p298, ")
 	require.Contains(t, d.Message, ", default/p290 and 289 more")
 }
+
+// Of several critical pods that wait the first goes in as soon as there is room for
+// it, although the others keep theirs: else all would wait for the last victim, and
+// for ever for one that does not stop.
+func TestFirstOfSeveralThatWaitGoesFirst(t *testing.T) {
+	chain := preemptingChain(t, newNode(resources("pods", "10", "cpu", "2")),
+		newPod("a", resources("cpu", "1")), newPod("b", resources("cpu", "1")))
+	admit := func(name, cpu string) admission.Decision {
+		d, err := chain.Admit(t.Context(), withPriority(newPod(name, resources("cpu", cpu)), admission.CriticalPriority))
+		require.NoError(t, err)
+		return d
+	}
+	require.Equal(t, "b", admit("first", "1").Plan.Victims[0].Pod.Name)
+	require.Equal(t, "a", admit("second", "1").Plan.Victims[0].Pod.Name)
+	require.Empty(t, admit("first", "1").Plan.Victims)
+
+	require.True(t, chain.Ledger.SetStuck("b"))
+	require.Equal(t, admission.Retry, admit("first", "1").Outcome, "a is there yet")
+	require.True(t, chain.Remove("a"))
+	require.Equal(t, admission.Retry, admit("second", "1").Outcome, "it is the other's turn")
+	require.Equal(t, admission.Admit, admit("first", "1").Outcome)
+	require.Equal(t, admission.Retry, admit("second", "1").Outcome)
+	require.Equal(t, "OutOfcpu", mustCheck(t, chain, newPod("late", resources("cpu", "1m"))).Reason)
+	require.True(t, chain.Remove("b"))
+	require.Equal(t, admission.Admit, admit("second", "1").Outcome)
+	require.EqualValues(t, 2000, chain.Ledger.UsedOf("cpu"))
+}
+
+func mustCheck(t *testing.T, chain *admission.Chain, pod *v1.Pod) admission.Decision {
+	t.Helper()
+	d, err := chain.Check(t.Context(), pod)
+	require.NoError(t, err)
+	return d
+}

@@ -180,6 +180,25 @@ func TestCriticalPodWaitsForTheOnlyVictim(t *testing.T) {
 	}, preempting("1"), k.intercept)
 }
 
+// Of several that wait the first begins as soon as there is room for it, whatever
+// becomes of the other's victim.
+func TestFirstOfSeveralCriticalPodsDoesNotWaitForTheLastVictim(t *testing.T) {
+	var k kills
+	k.broken.Store(true)
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("ends", cpu("1"), stubborn, grace(10)), pod("stuck", cpu("1"), grace(10)))
+		w.sendFrom("file", podmanager.OpAdd, pod("first", cpu("1"), static), pod("second", cpu("1"), static))
+		sleep(13 * time.Second)
+		preempted(t, w.sink.Status("uid-ends"))
+		require.Equal(t, v1.PodRunning, w.phase("uid-first"))
+		require.Equal(t, v1.PodPending, w.phase("uid-second"))
+		k.broken.Store(false)
+		sleep(20 * time.Second)
+		require.Equal(t, v1.PodRunning, w.phase("uid-second"))
+		require.Equal(t, 2, w.entered())
+	}, preempting("2"), k.intercept)
+}
+
 // A pod that is being stopped anyway counts as gone: nobody else is stopped, and
 // its end is its own.
 func TestVictimsThatAreLeavingAlready(t *testing.T) {
