@@ -18,8 +18,8 @@
 //
 // [Runtime] and [Backend] are small. What an engine can do besides is found by
 // type assertion: [Watcher], [Execer], [LogReader], [StatsProvider],
-// [ImagePuller], [Cleaner]. Package runtimetest has a fake of each that behaves,
-// and the suites that an implementation runs against itself.
+// [ImagePuller], [Cleaner], [Resizer], [Reporter]. Package runtimetest has fakes that
+// behave, and the suites that an implementation runs against itself.
 //
 // # Decisions
 //

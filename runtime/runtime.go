@@ -31,7 +31,8 @@ var ErrNotSupported = errors.New("not supported")
 // stops in the order of [StopOrder].
 //
 // What a Runtime may do besides is found by type assertion: [Watcher],
-// [Execer], [LogReader], [StatsProvider], [ImagePuller], [Cleaner], [Resizer].
+// [Execer], [LogReader], [StatsProvider], [ImagePuller], [Cleaner], [Resizer],
+// [Reporter].
 type Runtime interface {
 	// SyncPod makes one pass that brings the pod's containers nearer to its
 	// spec, and says what it did and when it wants to be called again. It is
@@ -242,6 +243,22 @@ type ImagePuller interface {
 	// PullImage fetches the image, with a credential if there is one, and
 	// returns what it stands for. An error does not repeat the credential.
 	PullImage(ctx context.Context, image string, credential *Credential) (ref string, err error)
+}
+
+// Reporter is a Runtime that tells what it waits for, for people who ask why a pod
+// hangs.
+type Reporter interface {
+	// Doing names what the runtime waits for now on behalf of a pod, oldest first;
+	// nothing for a pod that is idle or not known. It does not block.
+	Doing(uid types.UID) []Doing
+}
+
+// Doing is something that a Runtime waits for.
+type Doing struct {
+	// What is in words that follow "it waits for": "the preStop hook of main". It
+	// holds no secrets.
+	What  string    `json:"what"`
+	Since time.Time `json:"since"`
 }
 
 // Cleaner removes what a runtime keeps for pods that ended. Without it, dead

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
 
@@ -28,6 +29,7 @@ type dumpPod struct {
 	Stage            lifecycle.Stage `json:"stage,omitempty"`
 	Work             lifecycle.Work  `json:"work,omitempty"`
 	WorkSince        time.Time       `json:"workSince,omitzero"`
+	Doing            []runtime.Doing `json:"doing,omitempty"`
 	RetryAt          time.Time       `json:"retryAt,omitzero"`
 	TerminatingSince time.Time       `json:"terminatingSince,omitzero"`
 	Deadline         time.Time       `json:"deadline,omitzero"`
@@ -72,7 +74,7 @@ func (l *SyncLoop) Dump(w io.Writer) error {
 			out.WriteString(", ")
 		}
 		d := dumpOf(v)
-		d.Probes = l.explainProbes(v.UID)
+		d.Doing, d.Probes = l.doing(v.UID), l.explainProbes(v.UID)
 		if err := enc.Encode(d); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/probe"
+	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
 
@@ -36,6 +37,9 @@ func (l *SyncLoop) Explain(uid types.UID) (Explanation, bool) {
 		e.Lines = append(e.Lines, line)
 	}
 	e.Lines = append(e.Lines, explainWork(v, now))
+	for _, d := range l.doing(uid) {
+		e.Lines = append(e.Lines, fmt.Sprintf("It waits for %s since %s.", d.What, ago(d.Since, now)))
+	}
 	e.Lines = append(e.Lines, explainStatus(v)...)
 	e.Lines = append(e.Lines, l.explainProbes(uid)...)
 	if v.LastError != nil {
@@ -98,6 +102,14 @@ func explainWork(v *PodView, now time.Time) string {
 	}
 	return fmt.Sprintf("No worker is busy with it; it is looked at again in %s, or at the next event about it.",
 		max(v.RetryAt.Sub(now), 0).Round(100*time.Millisecond))
+}
+
+// doing is what the runtime waits for on behalf of a pod, if it tells.
+func (l *SyncLoop) doing(uid types.UID) []runtime.Doing {
+	if r, ok := l.cfg.Runtime.(runtime.Reporter); ok {
+		return r.Doing(uid)
+	}
+	return nil
 }
 
 func explainStatus(v *PodView) []string {

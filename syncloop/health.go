@@ -167,6 +167,9 @@ func (l *SyncLoop) workHealth(now time.Time) HealthCheck {
 	}
 	c.Since = oldest.WorkSince
 	c.Detail = fmt.Sprintf("%d busy; the oldest %s %s since %s", busy, waitsFor(oldest.Work), oldest.PodRef, ago(oldest.WorkSince, now))
+	if waits := l.doing(oldest.UID); len(waits) > 0 {
+		c.Detail += ", waits for " + waits[0].What
+	}
 	if oldest.LastError != nil {
 		c.LastError = oldest.LastError.Error()
 	}

@@ -178,6 +178,34 @@ func TestHealthAndDumpTellOfTheHostsParts(t *testing.T) {
 	})
 }
 
+// slowHook is a Runtime that waits for a hook of every pod.
+type slowHook struct {
+	runtime.Runtime
+	since time.Time
+}
+
+func (s slowHook) Doing(types.UID) []runtime.Doing {
+	return []runtime.Doing{{What: "the preStop hook of c", Since: s.since}}
+}
+
+func TestWhatTheRuntimeWaitsForIsTold(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("slow", grace(100), running(runtimetest.Script{IgnoresTerm: true}))
+		w.add(p)
+		sleep(10 * time.Second)
+		w.remove(p)
+		sleep(5 * time.Second)
+		require.Contains(t, w.check("workers").Detail, "the oldest stops slow_default(uid-slow) since 5s, waits for the preStop hook of c")
+		e, ok := w.Explain(p.UID)
+		require.True(t, ok)
+		require.Contains(t, e.Lines, "It waits for the preStop hook of c since 15s.")
+		var b bytes.Buffer
+		require.NoError(t, w.Dump(&b))
+		require.Contains(t, b.String(), `"doing":[{"what":"the preStop hook of c"`)
+		sleep(100 * time.Second)
+	}, func(c *syncloop.Config) { c.Runtime = slowHook{c.Runtime, time.Now()} })
+}
+
 func TestHealthTellsOfSinkAndStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -45,6 +45,7 @@ func (p *pass) ensureImage(ctx context.Context, c *v1.Container) (ref string, fa
 
 func (p *pass) pull(ctx context.Context, puller runtime.ImagePuller, c *v1.Container, name string) (string, *startError) {
 	began := time.Now()
+	defer p.state.begin("the pull of image ", name)()
 	ref, err := p.pullWith(ctx, puller, c.Image, name)
 	now := time.Now()
 	if ctx.Err() != nil {

@@ -111,6 +111,7 @@ func (r *Runtime) kill(ctx context.Context, s *podState, k *podKill, pass *passa
 		}
 		stopErr = errors.Join(stopErr, r.stopRunning(ctx, s, k, req, seen))
 	}
+	defer s.begin("the end of its sandboxes", "")()
 	err = errors.Join(stopErr, r.stopSandboxes(ctx, seen.sandboxIDs()))
 	return len(seen.sandboxes)+len(seen.containers) > 0, err
 }
@@ -149,7 +150,7 @@ func (r *Runtime) stopRunning(ctx context.Context, s *podState, k *podKill, req 
 // orderOf makes the order to stop one container out of the plan's. What the pod
 // does not tell is read from the container's annotations.
 func (r *Runtime) orderOf(pod *v1.Pod, c *runtime.Container, stop runtime.Stop) stopOrder {
-	o := stopOrder{id: stop.ID, message: stop.Message, by: time.Now().Add(stop.Grace), after: stop.After}
+	o := stopOrder{id: stop.ID, name: stop.Name, message: stop.Message, by: time.Now().Add(stop.Grace), after: stop.After}
 	ref := refOf(c)
 	if pod != nil {
 		o.object = objectOf(pod, stop.Name)

@@ -77,6 +77,31 @@ func TestPreStopIsPartOfTheGrace(t *testing.T) {
 	}
 }
 
+// A person who asks why a pod does not stop is told.
+func TestWhatAPodWaitsForIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, scripts{"main": stubborn}, podruntime.Config{})
+		pod := newPod("web", container("main"))
+		pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PreStop: &v1.LifecycleHandler{Sleep: &v1.SleepAction{Seconds: 4}}}
+		n.settle(pod)
+		require.Empty(t, n.Doing(pod.UID))
+		require.Empty(t, n.Doing("nobody"))
+		killed := make(chan error)
+		begin := time.Now()
+		go func() { killed <- n.kill(pod, 10*time.Second) }()
+		for _, want := range []string{"the preStop hook of main", "the end of container main"} {
+			<-time.After(3 * time.Second)
+			synctest.Wait()
+			doing := n.Doing(pod.UID)
+			require.Len(t, doing, 1)
+			require.Equal(t, want, doing[0].What)
+		}
+		require.Equal(t, begin.Add(4*time.Second), n.Doing(pod.UID)[0].Since)
+		require.NoError(t, <-killed)
+		require.Empty(t, n.Doing(pod.UID))
+	})
+}
+
 // Which grace a container gets when a probe or a change kills it.
 func TestGraceOfOneContainer(t *testing.T) {
 	ten, thirty := int64(10), int64(30)

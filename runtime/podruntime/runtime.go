@@ -14,8 +14,9 @@ import (
 
 // Runtime runs pods over a [runtime.Backend]. It is a [runtime.Runtime], and
 // also a [runtime.Watcher], [runtime.Execer], [runtime.LogReader],
-// [runtime.StatsProvider], [runtime.Resizer] and [runtime.Cleaner]; what of these needs a power
-// that the backend lacks gives [runtime.ErrNotSupported]. Make one with [New].
+// [runtime.StatsProvider], [runtime.Resizer], [runtime.Reporter] and [runtime.Cleaner];
+// what of these needs a power that the backend lacks gives [runtime.ErrNotSupported].
+// Make one with [New].
 type Runtime struct {
 	cfg    Config
 	layout layout
@@ -33,6 +34,7 @@ var (
 	_ runtime.StatsProvider = (*Runtime)(nil)
 	_ runtime.Cleaner       = (*Runtime)(nil)
 	_ runtime.Resizer       = (*Runtime)(nil)
+	_ runtime.Reporter      = (*Runtime)(nil)
 )
 
 // New makes a Runtime. It starts nothing and touches neither backend nor disk;

@@ -14,6 +14,7 @@ import (
 // makeVolumes makes the pod's volumes. If one can't be made, no container of
 // the plan can be started, and each says why.
 func (p *pass) makeVolumes(ctx context.Context, a runtime.Actions) error {
+	defer p.state.begin("its volumes", "")()
 	facts, err := p.volumeFacts(ctx)
 	var volumes map[string]volume
 	if err == nil {
@@ -81,6 +82,7 @@ func (p *pass) createSandbox(ctx context.Context, attempt uint32) error {
 	err := os.MkdirAll(cfg.LogDir, 0o755)
 	if err == nil {
 		p.acted()
+		defer p.state.begin("its sandbox", "")()
 		p.sandboxID, err = p.cfg.Backend.CreateSandbox(ctx, cfg)
 	}
 	if ctx.Err() != nil {

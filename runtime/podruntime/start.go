@@ -157,20 +157,30 @@ func (p *pass) attempt(ctx context.Context, start runtime.Start) *startError {
 		return &startError{reason: reasonConfigError, message: err.Error()}
 	}
 	p.acted()
+	id, fault := p.launch(ctx, c, cfg)
+	if fault != nil || ctx.Err() != nil {
+		return fault
+	}
+	return p.postStart(ctx, c, id)
+}
+
+// launch makes and starts a container.
+func (p *pass) launch(ctx context.Context, c *v1.Container, cfg runtime.ContainerConfig) (id string, fault *startError) {
+	defer p.state.begin("the start of container ", c.Name)()
 	id, err := p.cfg.Backend.CreateContainer(ctx, p.sandboxID, cfg)
 	if err != nil {
-		return &startError{reason: reasonCreateError, message: nameFor(err.Error(), id, c.Name)}
+		return id, &startError{reason: reasonCreateError, message: nameFor(err.Error(), id, c.Name)}
 	}
 	object := objectOf(p.pod, c.Name)
 	p.event(object, v1.EventTypeNormal, "Created", "Container created")
 	if ctx.Err() != nil {
-		return nil
+		return id, nil
 	}
 	if err := p.cfg.Backend.StartContainer(ctx, id); err != nil {
-		return &startError{reason: reasonRunError, message: nameFor(err.Error(), id, c.Name)}
+		return id, &startError{reason: reasonRunError, message: nameFor(err.Error(), id, c.Name)}
 	}
 	p.event(object, v1.EventTypeNormal, "Started", "Container started")
-	return p.postStart(ctx, c, id)
+	return id, nil
 }
 
 // postStart runs the hook of a container that was just started. A container
@@ -183,6 +193,7 @@ func (p *pass) postStart(ctx context.Context, c *v1.Container, id string) *start
 	object := objectOf(p.pod, c.Name)
 	bounded, cancel := context.WithTimeout(ctx, p.cfg.PostStartTimeout)
 	defer cancel()
+	end := p.state.begin("the postStart hook of ", c.Name)
 	err := p.runHook(bounded, &hookTarget{
 		container: c, handler: c.Lifecycle.PostStart, object: object,
 		podIP: func(ctx context.Context) (string, error) {
@@ -192,6 +203,7 @@ func (p *pass) postStart(ctx context.Context, c *v1.Container, id string) *start
 			return "", errNoPodIP
 		},
 	}, id)
+	end()
 	if err == nil || ctx.Err() != nil {
 		return nil
 	}

@@ -33,6 +33,8 @@ type podState struct {
 	// resized are the resources that running containers were given since they
 	// were started, by ID.
 	resized map[string]v1.ResourceRequirements
+	// doing are the calls on their way, oldest first.
+	doing []*runtime.Doing
 	// told paces events that repeat.
 	told map[repeated]pace
 }

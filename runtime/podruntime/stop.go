@@ -18,6 +18,7 @@ const requestTimeout = 2 * time.Minute
 // stopOrder says how to stop one container.
 type stopOrder struct {
 	id      string
+	name    string    // of the container
 	message string    // of the Killing event
 	by      time.Time // when the grace is over
 	after   []string  // IDs whose end it waits for
@@ -67,7 +68,7 @@ func (r *Runtime) stopAll(s *podState, orders []stopOrder) []*stopping {
 				before = append(before, other)
 			}
 		}
-		go r.stop(one, before)
+		go r.stop(s, one, before)
 	}
 	return all
 }
@@ -83,19 +84,22 @@ func (s *stopping) over() bool {
 
 // stop carries a stop out: event, hook, turn, stop. A stop that fails is done
 // as well, so that nobody waits for it in vain.
-func (r *Runtime) stop(s *stopping, before []*stopping) {
+func (r *Runtime) stop(state *podState, s *stopping, before []*stopping) {
 	defer close(s.done)
 	if s.message != "" {
 		r.event(s.object, v1.EventTypeNormal, "Killing", s.message)
 	}
 	if s.hook != nil {
+		end := state.begin("the preStop hook of ", s.name)
 		r.preStop(s)
+		end()
 	}
 	for _, other := range before {
 		if !s.deadline.await(other.done) {
 			break
 		}
 	}
+	defer state.begin("the end of container ", s.name)()
 	if err := r.stopContainer(s); err != nil {
 		s.err = fmt.Errorf("stop container %s: %w", s.id, err)
 		r.cfg.Logger.Error("container could not be stopped", "container", s.id, "error", err)
