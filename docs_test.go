@@ -175,8 +175,12 @@ func TestNodeAgentPageListsItsFlags(t *testing.T) {
 			if !ok || len(call.Args) < 3 {
 				return true
 			}
-			if f, ok := call.Fun.(*ast.SelectorExpr); ok && strings.HasSuffix(f.Sel.Name, "Var") {
+			f, ok := call.Fun.(*ast.SelectorExpr)
+			switch {
+			case ok && strings.HasSuffix(f.Sel.Name, "Var"):
 				flags = append(flags, literal(call.Args[1]))
+			case ok && f.Sel.Name == "Func":
+				flags = append(flags, literal(call.Args[0]))
 			}
 			return true
 		})
