@@ -20,9 +20,8 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/process"
 )
 
-// shellIn runs a container and returns what probes it with a script, in which
-// $(DIR) is a folder.
-func shellIn(t *testing.T) (shell func(timeout time.Duration, script string) probe.Attempt, dir string) {
+// containerIn runs a container of a real process.
+func containerIn(t *testing.T) (execer runtime.Execer, id, dir string) {
 	dir = t.TempDir()
 	backend, err := process.New(process.Config{Root: filepath.Join(dir, "root")})
 	require.NoError(t, err)
@@ -32,14 +31,20 @@ func shellIn(t *testing.T) (shell func(timeout time.Duration, script string) pro
 		require.NoError(t, backend.RemoveSandbox(context.Background(), sandbox))
 		require.NoError(t, backend.Close())
 	})
-	id, err := backend.CreateContainer(t.Context(), sandbox, runtime.ContainerConfig{
+	id, err = backend.CreateContainer(t.Context(), sandbox, runtime.ContainerConfig{
 		Name: "main", Command: []string{"sleep", "1000000"}, LogPath: filepath.Join(dir, "log"),
 	})
 	require.NoError(t, err)
 	require.NoError(t, backend.StartContainer(t.Context(), id))
+	return backend, id, dir
+}
 
+// shellIn runs a container and returns what probes it with a script, in which
+// $(DIR) is a folder.
+func shellIn(t *testing.T) (shell func(timeout time.Duration, script string) probe.Attempt, dir string) {
+	execer, id, dir := containerIn(t)
 	return func(timeout time.Duration, script string) probe.Attempt {
-		return probe.Try(t.Context(), probe.Probers{Exec: &probe.Exec{Execer: backend}}, probe.Target{
+		return probe.Try(t.Context(), probe.Probers{Exec: &probe.Exec{Execer: execer}}, probe.Target{
 			ContainerID: id, Env: []v1.EnvVar{{Name: "DIR", Value: dir}},
 			Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"sh", "-c", script}}},
 		}, timeout)
@@ -70,4 +75,34 @@ func TestExecInAProcess(t *testing.T) {
 	require.NoError(t, a.Err)
 	require.Equal(t, probe.Failure, a.Result)
 	require.Len(t, a.Output, probe.OutputLimit)
+}
+
+// A Manager that stops, and a pod that goes, take with them what their commands
+// started, wherever that hid.
+func TestStopKillsTheCommandsInFlight(t *testing.T) {
+	execer, id, dir := containerIn(t)
+	m, err := probe.NewManager(probe.Config{Prober: probe.Probers{Exec: &probe.Exec{Execer: execer}}})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); m.Run(ctx) }()
+	const commands = 8
+	for i := range commands {
+		p := named(probe.Liveness, probe.Settings{Timeout: time.Hour})
+		p.Action.Exec = &v1.ExecAction{Command: []string{"sh", "-c", `trap "" TERM; setsid sh -c 'sleep 1000000 & echo $! >>$(DIR)/pids; wait' & wait`}}
+		m.Set(ref(strconv.Itoa(i)), probe.Container{Name: "app", State: running(id), Env: []v1.EnvVar{{Name: "DIR", Value: dir}}, Probes: []probe.Probe{p}})
+	}
+	var pids []string
+	require.Eventually(t, func() bool {
+		data, _ := os.ReadFile(filepath.Join(dir, "pids"))
+		pids = strings.Fields(string(data))
+		return len(pids) == commands
+	}, time.Minute, time.Millisecond)
+	m.Remove("0")
+	stop()
+	<-done
+	for _, pid := range pids {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		require.True(t, err != nil || strings.Contains(string(stat), ") Z "), "%s", stat)
+	}
 }
