@@ -384,3 +384,56 @@ func TestHostsAreDialledAsTheyAre(t *testing.T) {
 		})
 	}
 }
+
+// HTTP/2 lets a server ask for another try on another connection. A probe has one.
+func TestHTTP2ServersThatRefuse(t *testing.T) {
+	lender := httptest.NewTLSServer(nil)
+	t.Cleanup(lender.Close)
+	const settings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	for name, frame := range map[string]string{
+		"stream":     "\x00\x00\x04\x03\x00SSSS\x00\x00\x00\x07",
+		"connection": "\x00\x00\x08\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dials := 0
+				d := dialer(func(context.Context, string) (net.Conn, error) {
+					dials++
+					client, server := net.Pipe()
+					go func() {
+						defer server.Close()
+						secure := tls.Server(server, &tls.Config{Certificates: lender.TLS.Certificates, NextProtos: []string{"h2"}})
+						io.ReadFull(secure, make([]byte, 24)) // the preface
+						io.WriteString(secure, settings)
+						header := make([]byte, 9)
+						for {
+							if _, err := io.ReadFull(secure, header); err != nil {
+								return
+							}
+							size := int64(header[0])<<16 | int64(header[1])<<8 | int64(header[2])
+							if _, err := io.CopyN(io.Discard, secure, size); err != nil {
+								return
+							}
+							if header[3] == 1 {
+								go io.WriteString(secure, strings.Replace(frame, "SSSS", string(header[5:9]), 1))
+							}
+						}
+					}()
+					return client, nil
+				})
+				target := get(443)
+				target.Action.HTTPGet.Scheme = v1.URISchemeHTTPS
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				began := time.Now()
+				r, err := (&probe.HTTP{Dialer: d}).Probe(ctx, target)
+				require.NoError(t, err)
+				require.Equal(t, probe.Response{
+					Result: probe.Failure, Output: `Get "https://127.0.0.1:443": http2: the server refused the request, or went away`,
+				}, r)
+				require.Equal(t, 1, dials)
+				require.Less(t, time.Since(began), 5*time.Second)
+			})
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -229,10 +230,17 @@ func (x *exchanged) readHead(req *http.Request) error {
 	}
 }
 
-// overHTTP2 leaves the connection to net/http, because the server chose HTTP/2.
+// overHTTP2 leaves the connection to net/http, because the server chose HTTP/2. It
+// would try again over further ones where a server sends the request back.
 func (x *exchanged) overHTTP2(req *http.Request) (err error) {
+	var lent atomic.Bool
 	transport := &http.Transport{
-		DialTLSContext:     func(context.Context, string, string) (net.Conn, error) { return x.conn, nil },
+		DialTLSContext: func(context.Context, string, string) (net.Conn, error) {
+			if lent.Swap(true) {
+				return nil, errSentBack
+			}
+			return x.conn, nil
+		},
 		ForceAttemptHTTP2:  true,
 		DisableKeepAlives:  true,
 		DisableCompression: true,
@@ -243,6 +251,8 @@ func (x *exchanged) overHTTP2(req *http.Request) (err error) {
 	x.Response, err = transport.RoundTrip(req)
 	return err
 }
+
+var errSentBack = errors.New("http2: the server refused the request, or went away")
 
 // bodyError says that the body of an answer could not be read.
 type bodyError struct{ error }
