@@ -278,6 +278,20 @@ func TestResizePolicyRestarts(t *testing.T) {
 	}, checked("3"))
 }
 
+// refusingResizes is a runtime that resizes nothing while it is broken.
+func refusingResizes(broken *atomic.Bool) func(*syncloop.Config) {
+	return func(c *syncloop.Config) {
+		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+			SyncPod: func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+				if broken.Load() && !runtime.Resized(req.Pod, req.Status) {
+					return runtime.SyncResult{}, &runtime.ResizeError{Container: "c", Err: errors.New("still in use")}
+				}
+				return rt.SyncPod(ctx, req)
+			},
+		})
+	}
+}
+
 // Until the runtime has carried a resize out, what the containers had before
 // counts too, and an error is told once.
 func TestResizeThatTheRuntimeRefuses(t *testing.T) {
@@ -321,21 +335,40 @@ func TestResizeThatTheRuntimeRefuses(t *testing.T) {
 		require.Greater(t, failures, 1)
 	}, checked("3"), func(c *syncloop.Config) {
 		c.Hooks.PodResized = func(_ runtime.PodRef, after time.Duration, err error) { words <- word{after, err} }
-		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
-			SyncPod: func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
-				if broken.Load() && !runtime.Resized(req.Pod, req.Status) {
-					return runtime.SyncResult{}, &runtime.ResizeError{Container: "c", Err: errors.New("still in use")}
-				}
-				return rt.SyncPod(ctx, req)
-			},
-		})
-	})
+	}, refusingResizes(&broken))
+}
+
+// A wish that has to wait says nothing about the one before that is being carried
+// out: both are told, each with its generation.
+func TestOneResizeWaitsWhileAnotherIsInProgress(t *testing.T) {
+	var broken atomic.Bool
+	broken.Store(true)
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("web", cpu("1"))
+		w.add(p)
+		w.update(asks(p, "2", 2))
+		w.update(asks(p, "9", 3))
+		sleep(time.Second)
+		require.Equal(t, int64(2), w.said(p.UID, v1.PodResizeInProgress).ObservedGeneration)
+		require.Equal(t, int64(3), w.said(p.UID, v1.PodResizePending).ObservedGeneration)
+		require.Equal(t, int64(2000), w.used())
+
+		broken.Store(false)
+		sleep(time.Minute)
+		require.Nil(t, w.said(p.UID, v1.PodResizeInProgress))
+		require.NotNil(t, w.said(p.UID, v1.PodResizePending))
+		require.Equal(t, "2 2 2", w.has(p.UID))
+
+		w.update(asks(p, "2", 4))
+		require.Nil(t, w.said(p.UID, v1.PodResizePending))
+		require.Len(t, w.events.With("ResizeStarted"), 1)
+	}, checked("3"), refusingResizes(&broken))
 }
 
 // After a restart of the agent a pod is what it was granted, whatever its spec
 // asks for by then, and its wish waits as before.
 func TestRestartGoesByTheAllocation(t *testing.T) {
-	for _, policy := range []syncloop.Readmit{syncloop.ReadmitKeep, syncloop.ReadmitRecheck} {
+	for _, policy := range []syncloop.Readmit{syncloop.ReadmitKeep, syncloop.ReadmitRecheck, syncloop.ReadmitFail} {
 		inBubble(t, func(t *testing.T, w *world) {
 			p, other := pod("web", cpu("1")), pod("other", cpu("2"))
 			w.add(p, other)
