@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -90,7 +91,7 @@ func runAgent(o options) error {
 // wait is the life of the agent between start and the last line.
 func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan error) error {
 	begun := time.Now()
-	settle := newSettler(a.settleTimeout)
+	settle, late := newSettler(a.settleTimeout), ""
 	check := time.NewTicker(settleCheck)
 	defer check.Stop()
 	draw := time.NewTicker(redraw)
@@ -116,6 +117,11 @@ func (a *agent) wait(ctx context.Context, signals <-chan os.Signal, ended <-chan
 			if pods := a.pods(); settle.settled(pods, time.Now()) {
 				a.finish(pods) // as they were judged: a look later they may differ
 				return a.stop(ctx, signals, syncloop.ShutdownOptions{Remove: true})
+			}
+			if now := strings.Join(settle.late, " "); now != late {
+				if late = now; late != "" {
+					a.say("all have settled but %s: given up when not ready for %s", late, a.settleTimeout)
+				}
 			}
 		case <-draw.C:
 			a.draw()

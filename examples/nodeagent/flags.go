@@ -54,7 +54,7 @@ func parseFlags(args []string, around surroundings, stderr io.Writer) (options, 
 	fs.StringVar(&o.output, "o", "table", "`table or json`: what to print on stdout")
 	fs.StringVar(&o.statuses, "statuses", "", "`file` to which each status of a pod is added, a line of JSON each")
 	fs.BoolVar(&o.untilSettled, "until-settled", false, "stop all pods, clean up and end once every pod is ready, finished, rejected or hopeless")
-	fs.DurationVar(&o.settleTimeout, "settle-timeout", 30*time.Second, "how long a pod may be not ready, or a source silent, before --until-settled gives up on it")
+	fs.DurationVar(&o.settleTimeout, "settle-timeout", 30*time.Second, "how long a pod may be not ready, or a source silent, before --until-settled gives up on it; half of it if the samples run")
 	fs.BoolVar(&o.stopOnTerm, "stop-pods-on-term", false, "stop the pods on SIGTERM too, instead of leaving them to the next agent")
 	o.eviction.AddFlags(fs)
 	fs.BoolVar(&o.staticPodsStay, "static-pods-stay", false, "never evict a static pod, nor keep one out, as the kubelet; all pods of this agent are static")
@@ -68,6 +68,11 @@ func parseFlags(args []string, around surroundings, stderr io.Writer) (options, 
 	}
 	if err := fs.Parse(args); err != nil {
 		return o, err
+	}
+	given := false
+	fs.Visit(func(f *flag.Flag) { given = given || f.Name == "settle-timeout" })
+	if !given && o.manifests == "" && o.manifestURL == "" {
+		o.settleTimeout /= 2 // one of the samples never gets ready
 	}
 	if err := o.check(fs.Args()); err != nil {
 		fmt.Fprintln(stderr, "nodeagent:", err)

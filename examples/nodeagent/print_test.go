@@ -56,6 +56,9 @@ func TestTable(t *testing.T) {
 		Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonDeferred, Message: "too little cpu",
 	})
 
+	taken := podWith("taken", waiting("CrashLoopBackOff", "back-off 10s", 1))
+	taken.Status.ContainerStatuses[0].LastTerminationState.Terminated = &v1.ContainerStateTerminated{ExitCode: 1, Message: "begins\nport is taken\n"}
+
 	var b bytes.Buffer
 	require.NoError(t, writeTable(&b, []*v1.Pod{
 		podWith("ready", ready()),
@@ -63,7 +66,7 @@ func TestTable(t *testing.T) {
 		podWith("toobig", v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu", Message: "no room"}),
 		podWith("done", v1.PodStatus{Phase: v1.PodSucceeded}),
 		podWith("unready", v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "main"}}}),
-		initPod, leaving, growing,
+		initPod, leaving, growing, taken,
 	}, map[types.UID]string{"unready": "readiness of main: no file"}, noon))
 	require.Equal(t, `NAMESPACE   NAME      READY   STATUS             RESTARTS   AGE   MESSAGE
 default     crash     0/1     CrashLoopBackOff   2          60s   back-off 20s [31mred
@@ -72,6 +75,7 @@ default     growing   1/1     Running            0          60s   resize deferre
 default     init      0/1     Init:0/2           0          60s   
 default     leaving   1/1     Terminating        0          60s   
 default     ready     1/1     Running            0          60s   
+default     taken     0/1     CrashLoopBackOff   1          60s   exited with 1: port is taken; back-off 10s
 default     toobig    0/1     OutOfcpu           0          60s   no room
 default     unready   0/1     Running            0          60s   readiness of main: no file
 `, b.String(), "what a process wrote does not reach the terminal as it is")
@@ -107,6 +111,17 @@ func TestSettled(t *testing.T) {
 		require.False(t, s.settled(down, noon.Add(31*time.Second)))
 		require.False(t, s.settled(up, noon.Add(32*time.Second)))
 		require.True(t, s.settled(up, noon.Add(33*time.Second)))
+	})
+	t.Run("who is waited for", func(t *testing.T) {
+		s := newSettler(30 * time.Second)
+		pods := []*v1.Pod{podWith("a", ready()), podWith("b", waiting("", "", 0))}
+		s.settled(pods, noon)
+		require.False(t, s.settled(pods, noon.Add(puzzling-1)))
+		require.Empty(t, s.late)
+		require.False(t, s.settled(pods, noon.Add(puzzling)))
+		require.Equal(t, []string{pods[1].Namespace + "/b"}, s.late)
+		require.True(t, s.settled(pods, noon.Add(30*time.Second)))
+		require.Empty(t, s.late)
 	})
 	t.Run("all of them", func(t *testing.T) {
 		s := newSettler(30 * time.Second)

@@ -11,6 +11,9 @@ import (
 // ready for a moment each time.
 const steady = time.Second
 
+// puzzling is how long a pod may be not ready before a user is told who is waited for.
+const puzzling = 5 * time.Second
+
 // settler tells when nothing more is to be expected of the pods: each is ready,
 // finished, rejected, in crash-loop back-off after its third failure, or has
 // been not ready for the timeout.
@@ -18,13 +21,16 @@ type settler struct {
 	timeout time.Duration
 	// ready and waiting are since when a pod is, and is not ready, by UID.
 	ready, waiting map[types.UID]time.Time
+	// late are the pods that alone are waited for, once that is puzzling.
+	late []string
 }
 
 func newSettler(timeout time.Duration) *settler { return &settler{timeout: timeout} }
 
 // settled judges the pods as they stand at now.
 func (s *settler) settled(pods []*v1.Pod, now time.Time) bool {
-	all := true
+	all, others := true, true
+	var late []string
 	ready, waiting := make(map[types.UID]time.Time), make(map[types.UID]time.Time)
 	// since notes that a pod is in a state and tells for how long.
 	since := func(before, after map[types.UID]time.Time, uid types.UID) time.Duration {
@@ -39,12 +45,22 @@ func (s *settler) settled(pods []*v1.Pod, now time.Time) bool {
 		switch {
 		case pod.Status.Phase == v1.PodSucceeded, pod.Status.Phase == v1.PodFailed, crashLooping(pod):
 		case conditionTrue(pod, v1.PodReady):
-			all = since(s.ready, ready, pod.UID) >= steady && all
+			done := since(s.ready, ready, pod.UID) >= steady
+			all, others = all && done, others && done
 		default:
-			all = since(s.waiting, waiting, pod.UID) >= s.timeout && all
+			switch waited := since(s.waiting, waiting, pod.UID); {
+			case waited >= s.timeout:
+			case waited >= puzzling:
+				all, late = false, append(late, pod.Namespace+"/"+pod.Name)
+			default:
+				all, others = false, false
+			}
 		}
 	}
-	s.ready, s.waiting = ready, waiting
+	s.ready, s.waiting, s.late = ready, waiting, nil
+	if others {
+		s.late = late
+	}
 	return all
 }
 

@@ -102,7 +102,7 @@ func message(pod *v1.Pod, wrong string) string {
 	text := pod.Status.Message
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if text == "" && c.State.Waiting != nil {
-			text = c.State.Waiting.Message
+			text = whyWaiting(&c)
 		}
 		if text == "" && c.State.Terminated != nil {
 			text = c.State.Terminated.Message
@@ -134,4 +134,18 @@ func age(pod *v1.Pod, now time.Time) string {
 		return "-"
 	}
 	return duration.HumanDuration(max(now.Sub(pod.Status.StartTime.Time), 0))
+}
+
+// whyWaiting says what a container waits for; of one that failed again and again, how
+// it ended comes first, with the last line of its last words.
+func whyWaiting(c *v1.ContainerStatus) string {
+	waits, last := c.State.Waiting, c.LastTerminationState.Terminated
+	if waits.Reason != "CrashLoopBackOff" || last == nil {
+		return waits.Message
+	}
+	text := fmt.Sprintf("exited with %d", last.ExitCode)
+	if words := strings.TrimSpace(last.Message); words != "" {
+		text += ": " + words[strings.LastIndexByte(words, '\n')+1:]
+	}
+	return text + "; " + waits.Message
 }
