@@ -210,3 +210,44 @@ func (s *sink) Read(p []byte) (int, error) {
 
 func (s *sink) Close() error                { return nil }
 func (s *sink) SetDeadline(time.Time) error { return nil }
+
+// Whatever a server answers, again and again, a probe comes to an end, keeps little
+// of it, and follows it to no other host.
+func FuzzHTTPAnswer(f *testing.F) {
+	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	f.Add([]byte("HTTP/1.1 302 Found\r\nLocation: //10.0.0.9:1/\r\n\r\n"))
+	f.Add([]byte("HTTP/1.1 302 Found\r\nLocation: https://10.0.0.9\r\n\r\n"))
+	f.Add([]byte("HTTP/1.1 307 \r\nLocation: http://user:pw@10.0.0.9:99999/%zz\r\n\r\n"))
+	f.Add([]byte("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX: y\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		dials := 0
+		p := &probe.HTTP{Dialer: dialFunc(func(address string) (net.Conn, error) {
+			dials++
+			host, _, err := net.SplitHostPort(address)
+			require.NoError(t, err)
+			require.Equal(t, "10.0.0.9", host)
+			return &parrot{in: bytes.NewReader(answer)}, nil
+		})}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		r, err := p.Probe(ctx, probe.Target{IP: "10.0.0.9", Action: v1.ProbeHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.FromInt32(80)}}})
+		require.NoError(t, ctx.Err())
+		require.LessOrEqual(t, dials, 10)
+		require.LessOrEqual(t, len(r.Output), probe.OutputLimit+100)
+		require.Contains(t, []probe.Result{probe.Success, probe.Warning, probe.Failure}, r.Result)
+		if err != nil {
+			require.Equal(t, probe.Failure, r.Result)
+		}
+	})
+}
+
+// parrot is a connection that answers the same to everything.
+type parrot struct {
+	net.Conn
+	in *bytes.Reader
+}
+
+func (p *parrot) Read(b []byte) (int, error)  { return p.in.Read(b) }
+func (p *parrot) Write(b []byte) (int, error) { return len(b), nil }
+func (p *parrot) Close() error                { return nil }
+func (p *parrot) SetDeadline(time.Time) error { return nil }

@@ -133,6 +133,34 @@ func serveTLS(t *testing.T, protos []string, answer func(context.Context, *tls.C
 	return target
 }
 
+// The name that TLS is told is the host of the URL, whatever the header says; an
+// address has none.
+func TestServerNameIsTheHostOfTheURL(t *testing.T) {
+	for host, want := range map[string]string{"": "", "localhost": "localhost", "fe80::1%lo": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			told := make(chan string, 1)
+			d := dialer(func(context.Context, string) (net.Conn, error) {
+				client, server := net.Pipe()
+				go func() {
+					defer server.Close()
+					tls.Server(server, &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+						told <- hello.ServerName
+						return nil, errors.New("enough")
+					}}).Handshake()
+				}()
+				return client, nil
+			})
+			target := get(443)
+			target.Action.HTTPGet.Host, target.Action.HTTPGet.Scheme = host, v1.URISchemeHTTPS
+			target.Action.HTTPGet.HTTPHeaders = []v1.HTTPHeader{{Name: "Host", Value: "other.example"}}
+			r, err := (&probe.HTTP{Dialer: d}).Probe(t.Context(), target)
+			require.NoError(t, err)
+			require.Equal(t, probe.Failure, r.Result)
+			require.Equal(t, want, <-told)
+		})
+	}
+}
+
 // A server that shakes hands and then takes nothing more holds nobody up, though
 // TLS would wait 5 s for its last word to be taken.
 func TestServerThatDoesNotReadIsLeftAtOnce(t *testing.T) {
