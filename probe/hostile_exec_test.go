@@ -22,7 +22,7 @@ func TestHostileCommands(t *testing.T) {
 	}{
 		"floods and does not end":          {"yes", probe.Failure, "timed out after "},
 		"leaves a flood behind":            {"yes & yes & yes & sleep 0.1; exit 0", probe.Success, ""},
-		"leaves a flood of errors behind":  {"yes >&2 & sleep 0.1; exit 3", probe.Failure, "y\n"},
+		"leaves a flood of errors behind":  {"echo y >&2; yes >&2 & sleep 0.1; exit 3", probe.Failure, "y\n"},
 		"a daemon of its own session":      {"setsid sleep 1000000 & echo fine", probe.Success, "fine\n"},
 		"a flood in a session of its own":  {"setsid sh -c 'yes & yes >&2' & sleep 0.1; exit 0", probe.Success, ""},
 		"hangs in a session of its own":    {"setsid -w sleep 1000000", probe.Failure, "timed out after "},

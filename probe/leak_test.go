@@ -52,7 +52,7 @@ func TestNothingIsLeftAfterAStop(t *testing.T) {
 			m.Set(ref(name+string(n)), probe.Container{Name: "app", IP: target.IP, State: running("1"), Probes: []probe.Probe{p}})
 		}
 	}
-	require.Eventually(t, func() bool { return m.Stats().InFlight >= 3*len(targets)-3 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return m.Stats().InFlight >= 3*len(targets)-3 }, 5*time.Minute, time.Millisecond)
 	stop()
 	<-done
 	require.Zero(t, m.Stats().InFlight)
@@ -61,5 +61,5 @@ func TestNothingIsLeftAfterAStop(t *testing.T) {
 		text := string(stacks[:goruntime.Stack(stacks, true)])
 		return strings.Contains(text, "kubeparts/probe.(*") || strings.Contains(text, "http.(*persistConn)") || strings.Contains(text, "ClientConn).readLoop")
 	}
-	require.Eventually(t, func() bool { return !left() }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return !left() }, 5*time.Minute, 10*time.Millisecond)
 }

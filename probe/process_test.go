@@ -59,14 +59,16 @@ func TestExecInAProcess(t *testing.T) {
 	require.NoError(t, a.Err)
 	require.Equal(t, probe.Response{Result: probe.Success, Output: "fine\n"}, a.Response)
 
-	a = shell(500*time.Millisecond, `trap "" TERM; sleep 1000000 & echo $! >$(DIR)/pid; wait`)
-	require.NoError(t, a.Err)
-	require.Equal(t, probe.Failure, a.Result)
-	require.Contains(t, a.Output, "timed out after ")
-	data, err := os.ReadFile(filepath.Join(dir, "pid"))
-	require.NoError(t, err)
-	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
-	require.NoError(t, err)
+	pid := 0
+	for timeout := 500 * time.Millisecond; pid == 0; timeout *= 4 { // until it is long enough for this machine
+		require.Less(t, timeout, 5*time.Minute)
+		a = shell(timeout, `trap "" TERM; sleep 1000000 & echo $! >$(DIR)/pid; wait`)
+		require.NoError(t, a.Err)
+		require.Equal(t, probe.Failure, a.Result)
+		require.Contains(t, a.Output, "timed out after ")
+		data, _ := os.ReadFile(filepath.Join(dir, "pid"))
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+	}
 	// It may wait to be reaped.
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	require.True(t, err != nil || strings.Contains(string(stat), ") Z "), "the child is killed with its parent: %s", stat)

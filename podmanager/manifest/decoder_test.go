@@ -119,7 +119,7 @@ func TestHostileManifests(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			begin := time.Now()
 			r := Decoder{NodeName: "n"}.Decode([]byte(tc.manifest), "f")
-			require.Less(t, time.Since(begin), time.Minute)
+			require.Less(t, time.Since(begin), 10*time.Minute)
 			runtime.ReadMemStats(&after)
 			require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3<<30))
 			require.Len(t, r.Errors, 1)

@@ -135,7 +135,7 @@ func TestObjectsKeepTheLastGood(t *testing.T) {
 	require.Equal(t, podmanager.ManifestNotAnObject, bad.Kind)
 
 	replace(t, path, good+"broken: [hunter2")
-	require.Eventually(t, func() bool { return len(told()) == 2 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return len(told()) == 2 }, 5*time.Minute, time.Millisecond)
 	require.ErrorAs(t, told()[1].Err, &bad)
 	require.True(t, bad.Kept)
 	require.Equal(t, path, bad.File)
@@ -147,10 +147,10 @@ func TestObjectsKeepTheLastGood(t *testing.T) {
 	require.Zero(t, w.objects.Status().LastGood, "pod.yaml is no object")
 
 	replace(t, path, "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: two}\n")
-	require.Eventually(t, func() bool { return read() == "two" }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return read() == "two" }, 5*time.Minute, time.Millisecond)
 	require.Len(t, told(), 2)
 	require.NoError(t, os.Remove(filepath.Join(dir, "pod.yaml")))
-	require.Eventually(t, func() bool { return w.objects.Status().Err == nil }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return w.objects.Status().Err == nil }, 5*time.Minute, time.Millisecond)
 	require.NotZero(t, w.objects.Status().LastGood)
 }
 

@@ -83,7 +83,7 @@ func TestPodIsJudgedByItsHealthServer(t *testing.T) {
 		require.Eventually(t, func() bool {
 			s := sink.Status(pod.UID)
 			return len(s.ContainerStatuses) == 1 && ok(s.ContainerStatuses[0])
-		}, time.Minute, 10*time.Millisecond, what)
+		}, 5*time.Minute, 10*time.Millisecond, what)
 	}
 	until("ready", func(c v1.ContainerStatus) bool { return c.Ready })
 	state.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)

@@ -112,7 +112,7 @@ func TestLifeOfRealPod(t *testing.T) {
 // pod is as it should be.
 func drive(t *testing.T, rt *podruntime.Runtime, pod *v1.Pod, done func(*runtime.PodStatus) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -27,9 +27,17 @@ func TestMain(m *testing.M) {
 		return
 	}
 	code := m.Run()
-	if left := keepers(); len(left) > 0 {
-		fmt.Fprintf(os.Stderr, "the tests left keepers behind: %v\n", left)
-		code = 1
+	for tries := 0; ; tries++ { // one that ends may need a moment for it
+		left := keepers()
+		if len(left) == 0 {
+			break
+		}
+		if tries == 1000 {
+			fmt.Fprintf(os.Stderr, "the tests left keepers behind: %v\n", left)
+			code = 1
+			break
+		}
+		<-time.After(10 * time.Millisecond)
 	}
 	os.Exit(code)
 }
@@ -80,7 +88,7 @@ func (n *node) reopen() {
 }
 
 func (n *node) clear() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	list, err := n.ListSandboxes(ctx, runtime.Filter{})
 	require.NoError(n.t, err)
@@ -172,7 +180,7 @@ func (n *node) saidPID(name string) int {
 // eventually polls: it waits on no clock but that of its patience.
 func eventually(t testing.TB, ok func() bool) {
 	t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for !ok() {

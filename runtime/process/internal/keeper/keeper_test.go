@@ -76,7 +76,7 @@ func (k *keeperCase) recorded(id string) string {
 
 func (k *keeperCase) eventually(ok func() bool) {
 	k.t.Helper()
-	deadline := time.After(time.Minute)
+	deadline := time.After(5 * time.Minute)
 	again := time.NewTicker(5 * time.Millisecond)
 	defer again.Stop()
 	for !ok() {
