@@ -298,7 +298,7 @@ func TestCountingDoesNotWriteToThePod(t *testing.T) {
 	pod = pod.DeepCopy() // no two of these share anything
 	before := pod.DeepCopy()
 	want := admission.PodRequests(pod)
-	require.EqualValues(t, 1234567891124, want.MilliCPU)
+	require.EqualValues(t, int64(1234567891124), want.MilliCPU)
 	ledger := admission.NewLedger()
 	require.NoError(t, ledger.Add(pod))
 	for range 3 {
