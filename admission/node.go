@@ -12,7 +12,7 @@ import (
 )
 
 // NodeGetter gives the node that pods are judged against. The node is a value:
-// nobody writes to it. A getter heeds its context.
+// nobody writes to it. A getter heeds its context; the sync loop waits for it.
 type NodeGetter interface {
 	// Node returns the node. It may come from a cache unless fresh is set.
 	Node(ctx context.Context, fresh bool) (*v1.Node, error)

@@ -77,11 +77,19 @@ func (l *SyncLoop) judge(ctx context.Context, r *record) admission.Decision {
 	if l.cfg.Admission == nil {
 		return admission.Decision{Verdict: admission.Admitted()}
 	}
-	ask := l.cfg.Admission.Admit
+	pod, ask := r.allocated(), l.cfg.Admission.Admit
 	if r.listed.Running {
+		if !l.occupies(pod.UID) {
+			l.occupy(pod)
+		}
 		ask = l.askOfRunning
 	}
-	d, err := ask(ctx, r.allocated())
+	if v, away := l.nodeAway(); away {
+		return admission.Decision{Verdict: v}
+	}
+	began := time.Now()
+	d, err := ask(ctx, pod)
+	l.noteNode(d.Failures, began)
 	if err != nil {
 		l.log.Error("admission could not judge a pod", "pod", podmanager.FullName(r.pod), "err", err)
 		d.Verdict = admission.RetryLater(admission.ReasonUnexpectedAdmissionError, err.Error(), 0)
@@ -89,12 +97,9 @@ func (l *SyncLoop) judge(ctx context.Context, r *record) admission.Decision {
 	return d
 }
 
-// askOfRunning judges a pod that runs. Whatever the verdict, it keeps what it has
-// until nothing of it runs any more.
+// askOfRunning judges a pod that runs, and is counted. Whatever the verdict, it
+// keeps what it has until nothing of it runs any more.
 func (l *SyncLoop) askOfRunning(ctx context.Context, pod *v1.Pod) (admission.Decision, error) {
-	if !l.occupies(pod.UID) {
-		l.occupy(pod)
-	}
 	d, err := l.cfg.Admission.Check(ctx, pod)
 	if err != nil || d.Outcome != admission.Admit {
 		return d, err
