@@ -234,6 +234,7 @@ func TestBrokenRuntimes(t *testing.T) {
 			}
 		})},
 		{"clean", "removes what runs", func(rt *fake) runtime.Runtime { return carelessCleaner{rt} }},
+		{"doing", "is always busy", func(rt *fake) runtime.Runtime { return busy{rt} }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule+"/"+tt.what, func(t *testing.T) {
@@ -262,6 +263,10 @@ type endlessExec struct{ *runtimetest.Fake }
 func (r endlessExec) Exec(ctx context.Context, id string, command []string, io runtime.ExecIO) (int, error) {
 	return r.Fake.Exec(context.WithoutCancel(ctx), id, command, io)
 }
+
+type busy struct{ *runtimetest.Fake }
+
+func (busy) Doing(types.UID) []runtime.Doing { return []runtime.Doing{{What: "better times"}} }
 
 type carelessCleaner struct{ *runtimetest.Fake }
 

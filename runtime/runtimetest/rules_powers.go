@@ -21,6 +21,24 @@ var powerRules = []rule[*runtimeCase]{
 	{"resize", "A Resizer that can gives a running container other resources, says so in its status, and leaves it running; the next pass has nothing to do.", runtimeResize},
 	{"stats", "PodStats measures a pod's running containers; of an unknown pod it is ErrNotFound.", runtimeStats},
 	{"clean", "RemovePod and RemoveVolumes fail while a container runs. Afterwards they remove what is kept for the pod, and may be called again.", runtimeClean},
+	{"doing", "A Reporter names nothing for a pod that is idle, and nothing for one that is not known.", runtimeDoing},
+}
+
+func runtimeDoing(c *runtimeCase) error {
+	r, ok := c.Runtime.(runtime.Reporter)
+	if !ok {
+		return skip("it is no Reporter")
+	}
+	pod, _, err := c.server()
+	if err != nil {
+		return err
+	}
+	for _, uid := range []types.UID{pod.UID, "not-known"} {
+		if doing := r.Doing(uid); len(doing) > 0 {
+			return fmt.Errorf("it waits for %s on behalf of pod %s", doing[0].What, uid)
+		}
+	}
+	return nil
 }
 
 func runtimeWatch(c *runtimeCase) error {
