@@ -194,11 +194,13 @@ func (d *sinkDriver) health(now time.Time) HealthCheck {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c := HealthCheck{Name: "sink", OK: true, Limit: metav1.Duration{Duration: sinkLimit}}
-	refused := 0
+	refused, longest := 0, time.Time{}
 	for _, e := range d.entries {
 		if e.err != nil {
 			refused++
-			c.LastError = e.err.Error()
+			if longest.IsZero() || e.since.Before(longest) {
+				longest, c.LastError = e.since, e.err.Error()
+			}
 		}
 		if c.Since.IsZero() || e.since.Before(c.Since) {
 			c.Since = e.since
