@@ -55,6 +55,37 @@ func TestConnectionsLingerShortly(t *testing.T) {
 	require.Equal(t, 1, linger, "it is on")
 }
 
+// An event of the same failure is the same, though each attempt comes from another
+// port.
+func TestSameFailureSaysTheSame(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Read(make([]byte, 1))
+			conn.(*net.TCPConn).SetLinger(0)
+			conn.Close()
+		}
+	}()
+	target := get(l.Addr().(*net.TCPAddr).Port)
+	for _, scheme := range []v1.URIScheme{v1.URISchemeHTTP, v1.URISchemeHTTPS} {
+		target.Action.HTTPGet.Scheme = scheme
+		said := map[string]bool{}
+		for range 5 {
+			r, err := new(probe.HTTP).Probe(t.Context(), target)
+			require.NoError(t, err)
+			require.Contains(t, r.Output, "connection reset by peer")
+			said[r.Output] = true
+		}
+		require.Len(t, said, 1)
+	}
+}
+
 // A lookup of the system's can't be called off.
 func TestNamesAreLookedUpByGo(t *testing.T) {
 	require.True(t, probe.PlainDialer().(*net.Dialer).Resolver.PreferGo)

@@ -120,7 +120,7 @@ type exchanged struct {
 	*http.Response
 	ctx     context.Context
 	raw     net.Conn
-	conn    net.Conn // raw, or TLS over it
+	conn    net.Conn // over raw, perhaps with TLS
 	in      *bufio.Reader
 	limited *io.LimitedReader
 	release func() bool
@@ -136,7 +136,7 @@ func (p *HTTP) exchange(req *http.Request) (_ *exchanged, err error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &exchanged{ctx: ctx, raw: conn, conn: conn, release: context.AfterFunc(ctx, func() { conn.SetDeadline(longAgo) })}
+	x := &exchanged{ctx: ctx, raw: conn, conn: sourceless{conn}, release: context.AfterFunc(ctx, func() { conn.SetDeadline(longAgo) })}
 	defer func() {
 		if err != nil {
 			x.close()
@@ -144,7 +144,7 @@ func (p *HTTP) exchange(req *http.Request) (_ *exchanged, err error) {
 	}()
 	authorize(req)
 	if req.URL.Scheme == "https" {
-		secure, err := handshake(ctx, conn, req.URL.Hostname())
+		secure, err := handshake(ctx, x.conn, req.URL.Hostname())
 		if err != nil {
 			return nil, err
 		}

@@ -78,6 +78,30 @@ func PlainDialer() Dialer { return plainDialer }
 // hundred for all.
 var plainDialer Dialer = &net.Dialer{KeepAlive: -1, Control: lingerShortly, Resolver: &net.Resolver{PreferGo: true}}
 
+// sourceless is a connection whose errors don't tell the port that it comes from,
+// which is another one each time: the same failure is to say the same.
+type sourceless struct{ net.Conn }
+
+func (c sourceless) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	return n, withoutSource(err)
+}
+
+func (c sourceless) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	return n, withoutSource(err)
+}
+
+func withoutSource(err error) error {
+	op, ok := err.(*net.OpError)
+	if !ok || op.Source == nil {
+		return err
+	}
+	bare := *op
+	bare.Source = nil
+	return &bare
+}
+
 const lingerFor = time.Second
 
 func lingerShortly(_, _ string, c syscall.RawConn) error {
