@@ -16,11 +16,13 @@ import (
 )
 
 // Probes probes the containers of pods. A *[probe.Manager] is one as it is; the
-// host runs it. The loop's goroutine calls the methods: they must not block, and
-// must not call the loop.
+// host runs it; package synclooptest has a suite for others. The loop's goroutine calls
+// the methods: they must not block, and must not call the loop.
 type Probes interface {
 	// Set says which containers of a pod are to be probed, and what is known
-	// of each, in the place of what was said of the pod before.
+	// of each, in the place of what was said of the pod before. An instance that
+	// has started, or is ready, when it is first heard of was found so by an
+	// earlier agent: that holds until its probes say otherwise.
 	Set(ref runtime.PodRef, containers ...probe.Container)
 	// Remove forgets a pod.
 	Remove(uid types.UID)

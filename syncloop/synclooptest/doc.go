@@ -3,6 +3,6 @@
 // and [Events], which keeps what users are told. All behave, and take faults
 // from functions that a test gives them. For a runtime see package runtimetest.
 //
-// Whoever writes a store or a sink of their own has [TestStore] or [TestSink]
-// check it.
+// Whoever writes a store, a sink or probes of their own has [TestStore], [TestSink] or
+// [TestProbes] check it.
 package synclooptest

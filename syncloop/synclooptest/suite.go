@@ -26,8 +26,8 @@ func (e *RuleError) Error() string {
 // Unwrap returns Err.
 func (e *RuleError) Unwrap() error { return e.Err }
 
-// BrokenRules returns the names of the rules that an error of [CheckStore] or
-// [CheckSink] is made of.
+// BrokenRules returns the names of the rules that an error of [CheckStore],
+// [CheckSink] or [CheckProbes] is made of.
 func BrokenRules(err error) []string {
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

@@ -2,6 +2,7 @@ package synclooptest_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -288,3 +289,24 @@ func TestProbesSuiteFindsBrokenProbes(t *testing.T) {
 		})
 	}
 }
+
+// Whoever probes by other means has the suite look at it, with a prober of the suite's.
+func ExampleCheckProbes() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	err := synclooptest.CheckProbes(ctx, func(ctx context.Context, prober probe.Prober) (syncloop.Probes, error) {
+		m, err := probe.NewManager(probe.Config{Prober: prober})
+		if err == nil {
+			go func() { _ = m.Run(ctx) }()
+		}
+		return forgetful{m}, err
+	})
+	fmt.Println(synclooptest.BrokenRules(err))
+	// Output:
+	// [removed]
+}
+
+// forgetful does not know that pods go.
+type forgetful struct{ *probe.Manager }
+
+func (forgetful) Remove(types.UID) {}
