@@ -61,6 +61,32 @@ func TestResizeOfARunningPod(t *testing.T) {
 	require.Equal(t, "2", status.ContainerStatuses[0].AllocatedResources.Cpu().String())
 }
 
+// What runs stays, on a node that has become too small for it; nobody else comes.
+func TestRestartOnAFullNodeHarmsNobody(t *testing.T) {
+	y := newYard(t)
+	y.put("web", y.sized("web", "1"))
+	y.put("other", y.sized("other", "1"))
+	r := y.start()
+	web, other := y.up("web", 0), y.up("other", 0)
+	r.signal(syscall.SIGKILL)
+	r.wait()
+
+	r = y.start("-o", "json", "--capacity", "cpu=500m,pods=1")
+	r.says("web-node", "Adopted")
+	r.says("other-node", "Adopted")
+	y.put("late", y.sized("late", "1m"))
+	r.says("late-node", "OutOfpods", "Node didn't have enough resource: pods, requested: 1, used: 2, capacity: 1")
+	alive(t, web)
+	alive(t, other)
+	r.stop()
+	pods := r.list()
+	require.Equal(t, "Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: 2, capacity: 1", pods["late"].Status.Message)
+	for _, name := range []string{"web", "other"} {
+		require.Equal(t, v1.PodRunning, pods[name].Status.Phase)
+		require.Zero(t, pods[name].Status.ContainerStatuses[0].RestartCount)
+	}
+}
+
 // remembers tells whether a pod's record on disk holds the text.
 func (y yard) remembers(uid, text string) bool {
 	record, _ := os.ReadFile(filepath.Join(checkpointsOf(y.root), "pod-"+uid))
