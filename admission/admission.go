@@ -93,8 +93,9 @@ func (r Request) Prepared() *Prepared {
 
 // AdmitHandler judges whether a pod may run on this node. It changes nothing:
 // neither what it is given nor the world, so that a chain may ask it for a
-// what-if. It may be called from many goroutines. An error means that it could
-// not judge; it is no rejection, the pod is tried again.
+// what-if, and it answers from what it knows, for a sync loop waits for it. It
+// may be called from many goroutines. An error means that it could not judge; it
+// is no rejection, the pod is tried again.
 //
 // A handler that depends on something other than the Node and the Ledger may
 // say so as a [Classer], and one that sets something aside is a [Reserver].

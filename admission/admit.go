@@ -100,7 +100,7 @@ func (c *Chain) Remove(key Key) bool {
 type Reserver interface {
 	AdmitHandler
 	// Reserve sets aside what the pod needs. A verdict other than Admit, or an
-	// error, leaves all as it was.
+	// error, leaves all as it was. The context ends after 10 seconds.
 	Reserve(ctx context.Context, req Request) (Verdict, error)
 	// Commit makes the reservation last.
 	Commit(pod *v1.Pod)
@@ -147,6 +147,8 @@ func (c *Chain) reserveOne(ctx context.Context, p *Prepared, name string, r Rese
 		}
 		req.Node = node
 	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	return Check{Name: name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
 }
 

@@ -266,11 +266,7 @@ func TestCheckFromManyGoroutines(t *testing.T) {
 	require.Equal(t, 2, chain.Ledger.Pods())
 }
 
-func TestNilEverything(t *testing.T) {
-	_, err := (&admission.Chain{Ledger: admission.NewLedger()}).Check(t.Context(), nil)
-	require.ErrorContains(t, err, "nil")
-	_, err = (&admission.Chain{Ledger: admission.NewLedger()}).Admit(t.Context(), nil)
-	require.ErrorContains(t, err, "nil")
+func TestNodeWithoutAllocatable(t *testing.T) {
 	d, err := kubeletChain(&v1.Node{}).Check(t.Context(), &v1.Pod{})
 	require.NoError(t, err)
 	require.Equal(t, "OutOfpods", d.Reason, "a node without an allocatable has room for nobody")
@@ -291,6 +287,34 @@ func TestNodeGetterThatHangs(t *testing.T) {
 		require.Equal(t, 10*time.Second, time.Since(began))
 	})
 }
+
+// So does a Reserver that hangs, and nothing stays set aside by others.
+func TestReserverThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := &devices{free: 1, held: map[string]bool{}}
+		chain := kubeletChain(newNode(resources("pods", "10")))
+		chain.Checks = append(chain.Checks,
+			admission.Check{Name: "Before", Handler: admission.Allocation{Allocator: before}},
+			admission.Check{Name: "Hanging", Handler: admission.Allocation{Allocator: hanging{}}})
+		began := time.Now()
+		d, err := chain.Admit(t.Context(), newPod("a", nil))
+		require.NoError(t, err)
+		require.Equal(t, admission.RetryLater("UnexpectedAdmissionError", "Allocate failed due to context deadline exceeded, which is unexpected", 0), d.Verdict)
+		require.Equal(t, 10*time.Second, time.Since(began))
+		require.Equal(t, 1, before.free)
+		require.False(t, chain.Ledger.Has("a"))
+	})
+}
+
+// hanging never answers.
+type hanging struct{}
+
+func (hanging) Allocate(ctx context.Context, _ *v1.Pod) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (hanging) Free(*v1.Pod) {}
 
 // Thousands of ports, terms and containers are judged like any other.
 func TestHugePod(t *testing.T) {

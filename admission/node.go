@@ -37,8 +37,8 @@ type fixedNode struct{ node *v1.Node }
 
 func (f fixedNode) Node(context.Context, bool) (*v1.Node, error) { return f.node, nil }
 
-// nodeTimeout bounds one read of the node.
-const nodeTimeout = 10 * time.Second
+// patience bounds one read of the node, and one reservation.
+const patience = 10 * time.Second
 
 var (
 	errNoNode    = errors.New("no node to judge against: the chain's NodeGetter is missing")
@@ -61,7 +61,7 @@ func (c *Chain) node(ctx context.Context, fresh bool) (*v1.Node, error) {
 		}
 		return withOSLabel(f.node, c.OS), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	node, err := c.Nodes.Node(ctx, fresh)
 	switch {
