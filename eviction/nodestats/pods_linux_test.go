@@ -79,7 +79,7 @@ func twoContainers(uid types.UID) *v1.Pod {
 // start makes passes until both containers of the pod run.
 func start(t *testing.T, rt *podruntime.Runtime, pod *v1.Pod) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

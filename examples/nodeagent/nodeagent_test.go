@@ -525,15 +525,14 @@ func TestTwoHundredPodsAtOnce(t *testing.T) {
 	if testing.Short() {
 		t.Skip("200 processes; not with -short")
 	}
-	const pods = 200
 	y := newYard(t)
-	for i := range pods {
+	for i := range atOnce {
 		y.put(fmt.Sprint("p", i), y.sleeper(fmt.Sprint("p", i), "1"))
 	}
 	agent := y.start("--capacity", "cpu=2,memory=4Gi,pods=250", "--until-settled", "-o", "json")
 	require.Equal(t, exitOK, agent.wait())
 	list := agent.list()
-	require.Len(t, list, pods)
+	require.Len(t, list, atOnce)
 	for name, pod := range list {
 		require.True(t, conditionTrue(&pod, v1.PodReady), name)
 	}
