@@ -17,7 +17,9 @@ type flight struct {
 	ctx       context.Context    // of the try that is being made
 	cancel    context.CancelFunc // of that context
 	cancelled bool
+	overdue   bool // it has no place any more
 	lane      lane
+	index     int // in the manager's list
 }
 
 // callOff ends an attempt whose outcome nobody wants any more.
@@ -42,6 +44,7 @@ func (m *Manager) tick() {
 	}
 	left := m.lanes.queues[instant].len()
 	m.queueDue(now)
+	m.makeRoom(now)
 	// Instant ones share goroutines; should one take its time after all,
 	// those behind it start with the next tick.
 	instants := m.lanes.queues[instant].len() - left
@@ -70,6 +73,16 @@ func (m *Manager) queueDue(now time.Time) {
 	}
 }
 
+// makeRoom has those that fly for long give up their places, if many are taken.
+func (m *Manager) makeRoom(now time.Time) {
+	if m.lanes.placed() < m.cfg.MaxInFlight/4 {
+		return
+	}
+	for _, f := range m.flying {
+		m.lanes.outstay(f, now)
+	}
+}
+
 // rest sets the timer to the next tick.
 func (m *Manager) rest(now time.Time) {
 	m.wake = time.Time{}
@@ -77,6 +90,10 @@ func (m *Manager) rest(now time.Time) {
 		m.wake = m.tickAfter(e.tracker.next)
 	}
 	if soon := now.Add(max(m.cfg.Tick, time.Millisecond)); m.lanes.queues[instant].len() > 0 && (m.wake.IsZero() || soon.Before(m.wake)) {
+		m.wake = soon
+	}
+	// Those that wait for a place get it when somebody has outstayed his.
+	if soon := now.Add(patience); m.lanes.len() > 0 && (m.wake.IsZero() || soon.Before(m.wake)) {
 		m.wake = soon
 	}
 	if !m.wake.IsZero() {
@@ -134,8 +151,10 @@ func (m *Manager) takeOff(e *entry) *flight {
 		due: e.tracker.next,
 	}
 	f.ctx, f.cancel = context.WithTimeout(m.ctx, f.timeout)
+	f.index = len(m.flying)
+	m.flying = append(m.flying, f)
 	e.flight = f
-	return e.flight
+	return f
 }
 
 // fly makes an attempt, and goes on with others while some wait for the place.
@@ -189,9 +208,10 @@ func (m *Manager) land(f *flight, a Attempt, now time.Time) *flight {
 	e, pod := f.e, f.e.of.pod
 	e.flight = nil
 	pod.flying--
-	m.lanes.flying[f.lane]--
+	m.lanes.land(f)
+	m.unlist(f)
 	took := now.Sub(f.asked)
-	e.lane = laneFor(took)
+	e.lane = laneFor(took, f.timeout)
 	cancelled := f.cancelled || m.stopped()
 	var said said
 	if !cancelled {
@@ -205,6 +225,15 @@ func (m *Manager) land(f *flight, a Attempt, now time.Time) *flight {
 
 	m.tell(f, a, took, cancelled, said)
 	return next
+}
+
+// unlist takes a flight out of the list; the last one gets its index.
+func (m *Manager) unlist(f *flight) {
+	end := len(m.flying) - 1
+	last := m.flying[end]
+	m.flying[f.index], last.index = last, f.index
+	m.flying[end] = nil
+	m.flying = m.flying[:end]
 }
 
 // said is what users and hooks are told of an attempt, outside of the lock.

@@ -147,6 +147,85 @@ func TestProbesAreSpreadOverThePeriod(t *testing.T) {
 	})
 }
 
+// A thousand that hang for as long as their manifest lets them, be that an hour, delay
+// nobody who comes, also if he takes his time to answer.
+func TestThousandThatHangForLongDelayNoOther(t *testing.T) {
+	failure := func(error) (probe.Response, error) { return probe.Response{Result: probe.Failure}, nil }
+	anError := func(err error) (probe.Response, error) { return probe.Response{}, err }
+	for name, c := range map[string]struct {
+		hang    time.Duration
+		ends    func(error) (probe.Response, error)
+		answers time.Duration
+		late    time.Duration
+	}{
+		"an hour, and others are quick":        {time.Hour, failure, 0, 50 * time.Millisecond},
+		"an hour, and others are slow":         {time.Hour, anError, 900 * time.Millisecond, 50 * time.Millisecond},
+		"three tries, and others are quick":    {time.Second, anError, 0, 50 * time.Millisecond},
+		"three tries, and others are not":      {time.Second, anError, 300 * time.Millisecond, time.Second},
+		"half a minute, and others take a bit": {30 * time.Second, failure, 300 * time.Millisecond, 50 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, probe.Config{Prober: probe.Func(func(ctx context.Context, target probe.Target) (probe.Response, error) {
+					answers := c.answers
+					if target.Container == "hangs" {
+						answers = 2 * time.Hour
+					}
+					select {
+					case <-time.After(answers):
+						return probe.Response{Result: probe.Success}, nil
+					case <-ctx.Done():
+						return c.ends(ctx.Err())
+					}
+				})})
+				old := probe.State{ContainerID: "1", Running: true, StartedAt: time.Now().Add(-time.Hour)}
+				for i := range 1000 {
+					w.Set(ref(fmt.Sprint("bad", i)), probe.Container{Name: "hangs", State: old, Probes: []probe.Probe{
+						named(probe.Readiness, probe.Settings{Timeout: c.hang}),
+					}})
+				}
+				w.pass(2 * time.Minute)
+				for i := range 100 {
+					w.Set(ref(fmt.Sprint("good", i)), probe.Container{Name: "answers", State: running("1"), Probes: []probe.Probe{
+						named(probe.Readiness, probe.Settings{}),
+					}})
+				}
+				w.pass(2 * time.Minute)
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				good := 0
+				for _, a := range w.attempts {
+					if a.Container == "answers" {
+						good++
+						require.LessOrEqual(t, a.Late, c.late)
+					}
+				}
+				require.InDelta(t, 1250, good, 60)
+			})
+		})
+	}
+}
+
+// However many hang for long, those in flight are bounded, and few of one pod.
+func TestThoseThatHangAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, probe.Config{MaxInFlight: 16})
+		w.prober.Script("hangs", probetest.Answer{Hang: true})
+		for i := range 500 {
+			w.Set(ref(fmt.Sprint(i)), probe.Container{Name: "hangs", State: running("1"), Probes: []probe.Probe{
+				named(probe.Readiness, probe.Settings{Timeout: time.Hour}),
+			}})
+		}
+		for range 100 {
+			w.pass(time.Second)
+			require.LessOrEqual(t, w.Stats().InFlight, 5*16)
+		}
+		require.Equal(t, 4*16+12, w.Stats().InFlight, "four times the places, and those of the new ones")
+		w.stop()
+		require.Zero(t, w.Stats().InFlight)
+	})
+}
+
 // crew is a prober of which each call does something else, and which sees that the
 // bounds are kept.
 type crew struct {
@@ -155,6 +234,7 @@ type crew struct {
 	draw   *rand.Rand
 	flying map[string]int // by pod
 	all    int
+	most   int
 }
 
 const crewMost, crewMostPerPod = 20, 3
@@ -163,7 +243,7 @@ func (c *crew) Probe(ctx context.Context, target probe.Target) (probe.Response, 
 	c.mu.Lock()
 	c.flying[target.Pod.Name]++
 	c.all++
-	if c.all > crewMost || c.flying[target.Pod.Name] > crewMostPerPod {
+	if c.all > c.most || c.flying[target.Pod.Name] > crewMostPerPod {
 		c.t.Errorf("%d in flight, %d of %s", c.all, c.flying[target.Pod.Name], target.Pod.Name)
 	}
 	what, lasts := c.draw.IntN(8), time.Duration(c.draw.IntN(600))*time.Millisecond
@@ -204,7 +284,11 @@ func TestBoundsAreKeptInAStorm(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				draw := rand.New(rand.NewPCG(seed, 0))
-				c := &crew{t: t, draw: rand.New(rand.NewPCG(seed, 1)), flying: map[string]int{}}
+				c := &crew{t: t, draw: rand.New(rand.NewPCG(seed, 1)), flying: map[string]int{}, most: crewMost}
+				longest := 500
+				if seed%2 == 1 { // what flies for more than a second has no place
+					longest, c.most = 5000, 5*crewMost
+				}
 				w := newWorld(t, probe.Config{Prober: c, MaxInFlight: crewMost, MaxInFlightPerPod: crewMostPerPod})
 				crowded := false
 				kinds := []probe.Kind{probe.Startup, probe.Readiness, probe.Liveness, probe.Observe}
@@ -220,7 +304,7 @@ func TestBoundsAreKeptInAStorm(t *testing.T) {
 						for range draw.IntN(4) {
 							kind := kinds[draw.IntN(4)]
 							container.Probes = append(container.Probes, named(kind, probe.Settings{
-								Period: time.Duration(draw.IntN(2000)-10) * time.Millisecond, Timeout: time.Duration(draw.IntN(500)) * time.Millisecond,
+								Period: time.Duration(draw.IntN(2000)-10) * time.Millisecond, Timeout: time.Duration(draw.IntN(longest)) * time.Millisecond,
 							}))
 						}
 						containers = append(containers, container)
@@ -231,7 +315,7 @@ func TestBoundsAreKeptInAStorm(t *testing.T) {
 					}
 					w.pass(time.Duration(draw.IntN(100)) * time.Millisecond)
 					s := w.Stats()
-					require.LessOrEqual(t, s.InFlight, crewMost)
+					require.LessOrEqual(t, s.InFlight, c.most)
 					crowded = crowded || s.Waiting > 0
 				}
 				require.True(t, crowded, "the bounds were reached")

@@ -3,15 +3,20 @@ package probe
 import "time"
 
 // lanes are the probes whose time has come and that wait for a place among those
-// in flight. There are four: probes that answered at once the last time, those that
-// answered quickly, those that were not made yet, and slow ones. Each of the last
-// two may only take a part of the places, so that there is always room for probes
-// that are quick, whatever hangs.
+// in flight. There are five: probes that answered at once the last time, those that
+// answered quickly, those that were not made yet, slow ones, and those that ran into
+// their timeout. Each of the last three may only take a part of the places, so that
+// there is always room for those before it, whatever hangs.
+//
+// What flies for longer than patience gives its place up, to so many as places for
+// the overdue: a manifest may have timeouts of an hour.
 type lanes struct {
-	queues [4]queue
+	queues [lanesInAll]queue
 	// flying counts those in flight by the lane that they came from.
-	flying [4]int
-	limits [4]int
+	flying  [lanesInAll]int
+	limits  [lanesInAll]int
+	overdue int // in flight, without a place
+	most    int // of overdue
 }
 
 type lane uint8
@@ -21,6 +26,15 @@ const (
 	quick
 	fresh
 	slow
+	hung
+	lanesInAll
+)
+
+// patience is how long an attempt has a place; overduePerPlace is how many may fly
+// on without one.
+const (
+	patience        = time.Second
+	overduePerPlace = 4
 )
 
 // How long an attempt may take that still counts as instant, or quick.
@@ -30,8 +44,10 @@ const (
 )
 
 // laneFor is the lane of a probe whose last attempt took so long.
-func laneFor(took time.Duration) lane {
+func laneFor(took, timeout time.Duration) lane {
 	switch {
+	case took >= timeout:
+		return hung
 	case took <= instantUpTo:
 		return instant
 	case took <= quickUpTo:
@@ -41,7 +57,10 @@ func laneFor(took time.Duration) lane {
 }
 
 func newLanes(places int) lanes {
-	return lanes{limits: [4]int{places, places, max(1, places*3/4), max(1, places/2)}}
+	return lanes{
+		limits: [lanesInAll]int{places, places, max(1, places*3/4), max(1, places*5/8), max(1, places/2)},
+		most:   overduePerPlace * places,
+	}
 }
 
 func (l *lanes) push(e *entry) { l.queues[e.lane].push(e) }
@@ -54,15 +73,43 @@ func (l *lanes) len() int {
 	return n
 }
 
-func (l *lanes) inFlight() int {
-	return l.flying[instant] + l.flying[quick] + l.flying[fresh] + l.flying[slow]
+func (l *lanes) inFlight() int { return l.placed() + l.overdue }
+
+// placed are those in flight that have a place.
+func (l *lanes) placed() int {
+	n := 0
+	for _, flying := range l.flying {
+		n += flying
+	}
+	return n
+}
+
+// land gives back what an attempt had.
+func (l *lanes) land(f *flight) {
+	if f.overdue {
+		l.overdue--
+	} else {
+		l.flying[f.lane]--
+	}
+}
+
+// outstay takes its place from an attempt that flies for too long, if there is room
+// for it without one.
+func (l *lanes) outstay(f *flight, now time.Time) {
+	deadline, _ := f.ctx.Deadline()
+	if flew := f.timeout - deadline.Sub(now); f.overdue || flew <= patience || l.overdue >= l.most {
+		return
+	}
+	l.flying[f.lane]--
+	l.overdue++
+	f.overdue = true
 }
 
 // pop takes the next probe for which there is a place: instant ones first. What is
 // in flight counts for its own lane and for those before it.
 func (l *lanes) pop() *entry {
-	flying := l.inFlight()
-	for lane := instant; lane <= slow; lane++ {
+	flying := l.placed()
+	for lane := range lanesInAll {
 		if flying >= l.limits[lane] {
 			return nil
 		}

@@ -24,7 +24,9 @@ type Config struct {
 	// its timeout: R attempts a second of which a share H hangs for a timeout
 	// of T need R×H×T places, and three times that where a timeout is an
 	// error, which is tried again. 256 are enough for 1,000 a second of which
-	// a quarter hangs for a second each.
+	// a quarter hangs for a second each. An attempt whose timeout is longer
+	// flies on without a place after a second; that are four times as many at
+	// most.
 	MaxInFlight int
 	// MaxInFlightPerPod is the share of one pod; an eighth of MaxInFlight by
 	// default.
@@ -74,6 +76,7 @@ type Manager struct {
 	due     dueHeap
 	wake    time.Time // when the timer goes off; zero for never
 	lanes   lanes
+	flying  []*flight
 	waiting int // those kept back by the share of their pod
 	dirty   []*entry
 	gone    int // of dirty, those that were removed
