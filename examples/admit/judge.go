@@ -29,22 +29,14 @@ func readWorld(o options, r *reader, warn func(string)) (*world, error) {
 		return nil, err
 	}
 	w := &world{node: node, chain: newChain(node)}
+	running := make(map[string]bool) // by namespace and name
 	if o.pods != "" {
 		pods, err := r.pods(o.pods, nil)
 		if err != nil {
 			return nil, err
 		}
-		for _, pod := range pods {
-			switch {
-			case admission.Finished(pod):
-				w.finished++
-			case pod.Spec.NodeName != "" && pod.Spec.NodeName != node.Name:
-				w.elsewhere++
-			default:
-				if err := w.chain.Enter(pod); err != nil {
-					return nil, fmt.Errorf("%s: %w", o.pods, err)
-				}
-			}
+		if err := w.enter(pods, running); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.pods, err)
 		}
 	}
 	for _, file := range o.candidates {
@@ -57,19 +49,47 @@ func readWorld(o options, r *reader, warn func(string)) (*world, error) {
 		}
 		w.candidates = append(w.candidates, pods...)
 	}
+	if o.untilFull && len(w.candidates) != 1 {
+		return nil, fmt.Errorf("--until-full takes one candidate, not %d", len(w.candidates))
+	}
+	return w, w.compare(running, warn)
+}
+
+// enter counts the pods that run on the node.
+func (w *world) enter(pods []*v1.Pod, running map[string]bool) error {
+	for _, pod := range pods {
+		switch {
+		case admission.Finished(pod):
+			w.finished++
+		case pod.Spec.NodeName != "" && pod.Spec.NodeName != w.node.Name:
+			w.elsewhere++
+		default:
+			if err := w.chain.Enter(pod); err != nil {
+				return err
+			}
+			running[nameOf(pod)] = true
+		}
+	}
+	return nil
+}
+
+// compare looks for candidates that are given twice, or are there already.
+func (w *world) compare(running map[string]bool, warn func(string)) error {
 	seen := make(map[admission.Key]bool)
 	for _, pod := range w.candidates {
 		key := admission.KeyOf(pod)
 		if seen[key] {
-			return nil, fmt.Errorf("candidate %s/%s (%s) is given twice", pod.Namespace, pod.Name, key)
+			return fmt.Errorf("candidate %s (%s) is given twice", nameOf(pod), key)
 		}
 		seen[key] = true
+		if running[nameOf(pod)] && !w.chain.Ledger.HasPod(pod) {
+			warn("candidate " + nameOf(pod) + ": a pod of that name runs already, with another UID, and both count")
+		}
 	}
-	if o.untilFull && len(w.candidates) != 1 {
-		return nil, fmt.Errorf("--until-full takes one candidate, not %d", len(w.candidates))
-	}
-	return w, nil
+	return nil
 }
+
+func nameOf(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
 // newChain is the kubelet's chain for a node as far as the node tells of it.
 func newChain(node *v1.Node) *admission.Chain {
@@ -125,7 +145,7 @@ func (w *world) judge(ctx context.Context, o options) (*report, error) {
 	for _, pod := range w.candidates {
 		a, err := w.ask(ctx, pod, o)
 		if err != nil {
-			return nil, fmt.Errorf("pod %s/%s: %w", pod.Namespace, pod.Name, err)
+			return nil, fmt.Errorf("pod %s: %w", nameOf(pod), err)
 		}
 		rep.Pods = append(rep.Pods, a)
 	}
@@ -135,7 +155,7 @@ func (w *world) judge(ctx context.Context, o options) (*report, error) {
 
 // ask judges one candidate, and has it count for the next if it is admitted.
 func (w *world) ask(ctx context.Context, pod *v1.Pod, o options) (answer, error) {
-	a := answer{Pod: pod.Namespace + "/" + pod.Name}
+	a := answer{Pod: nameOf(pod)}
 	if o.explain {
 		e, err := w.chain.Explain(ctx, pod)
 		if err != nil {
@@ -147,7 +167,11 @@ func (w *world) ask(ctx context.Context, pod *v1.Pod, o options) (answer, error)
 	if o.each {
 		chain.Ledger = w.chain.Ledger.Fork()
 	}
-	d, err := chain.Admit(ctx, pod)
+	judge := chain.Admit
+	if chain.Ledger.HasPod(pod) {
+		judge = chain.Resize // it runs, and goes on as it is if it may not have what it asks for
+	}
+	d, err := judge(ctx, pod)
 	if err != nil {
 		return a, err
 	}
@@ -155,7 +179,7 @@ func (w *world) ask(ctx context.Context, pod *v1.Pod, o options) (answer, error)
 	a.Reason, a.Message = d.Reason, d.Message
 	if d.Plan != nil {
 		for _, v := range d.Plan.Victims {
-			a.Victims = append(a.Victims, victim{v.Pod.Namespace + "/" + v.Pod.Name, v.QOS})
+			a.Victims = append(a.Victims, victim{nameOf(v.Pod), v.QOS})
 			chain.Ledger.RemovePod(v.Pod)
 		}
 		a.Reason, a.Message = admission.ReasonPreempting, count(len(a.Victims), "pod", "pods")+" would be stopped for it"
@@ -169,7 +193,7 @@ func (w *world) untilFull(ctx context.Context) (*fullness, error) {
 	chain := *w.chain
 	chain.Preempt = false
 	candidate := w.candidates[0]
-	f := &fullness{Pod: candidate.Namespace + "/" + candidate.Name}
+	f := &fullness{Pod: nameOf(candidate)}
 	for f.Copies < mostCopies {
 		twin := *candidate
 		twin.UID = types.UID(fmt.Sprintf("copy-%d", f.Copies+1))

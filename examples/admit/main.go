@@ -7,7 +7,8 @@
 //
 // A file may hold several documents, lists among them, in YAML or JSON; "-" is
 // the standard input. Candidates are judged in turn, and one that is admitted
-// counts for the next; with --each every one is judged by itself. --explain tells
+// counts for the next; with --each every one is judged by itself. One that runs
+// already, by its UID, is judged in its place, as a resize. --explain tells
 // of every check, -o json gives data, and --until-full says how many copies of
 // the candidate fit.
 //

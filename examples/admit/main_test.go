@@ -114,6 +114,22 @@ func TestUnknownFieldIsAWarning(t *testing.T) {
 	require.Equal(t, "admit: warning: -: unknown field \"resource\" is passed over\n", complaint)
 }
 
+// One with the UID of the pod that runs is judged in its place, and runs on as it is
+// if it is refused; without the UID it is another pod.
+func TestCandidateOfTheNameOfOneThatRuns(t *testing.T) {
+	const uid = "5f0f7b60-0001-4000-8000-000000000001"
+	for _, c := range []struct {
+		uid, cpu, used string
+		status         int
+	}{{uid, "1", "1500m", allAdmitted}, {uid, "1200m", "1700m", allAdmitted}, {uid, "9", "1500m", oneRefused}, {"", "1", "1500m", oneRefused}} {
+		pod := "kind: Pod\nmetadata: {name: web-1, uid: '" + c.uid + "'}\nspec: {containers: [{name: c, resources: {requests: {cpu: " + c.cpu + "}}}]}"
+		status, out, complaint := admit(t, pod, "--node", "testdata/node.yaml", "--pods", "testdata/running.yaml", "-")
+		require.Equal(t, c.status, status, c)
+		require.Regexp(t, "cpu +"+c.used+" ", out)
+		require.Equal(t, c.uid == "", strings.Contains(complaint, "candidate default/web-1: a pod of that name runs already"), complaint)
+	}
+}
+
 // Bad nodes give an error with the field, or a verdict.
 func TestOddNodes(t *testing.T) {
 	for _, c := range []struct {
