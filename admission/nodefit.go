@@ -132,26 +132,15 @@ func (p *Prepared) asked(name v1.ResourceName, allocatable v1.ResourceList) int6
 	return p.requests.Scalar[name]
 }
 
-// NodePorts checks that the host ports that a pod asks for are free.
-type NodePorts struct {
-	// Of gives the ports that a pod takes of the node; nil is what its chain
-	// counts, see [Chain.HostPorts].
-	Of func(*v1.Pod) []v1.ContainerPort
-}
+// NodePorts checks that the host ports that a pod takes are free: those that its
+// chain counts, see [Chain.HostPorts].
+type NodePorts struct{}
 
 // Class is Predicate.
 func (NodePorts) Class() Class { return Predicate }
 
 // Admit rejects a pod that asks for a port that another pod holds.
-func (c NodePorts) Admit(_ context.Context, req Request) (Verdict, error) {
-	if c.Of != nil {
-		for _, p := range c.Of(req.Pod) {
-			if req.Ledger.portTaken(portKey(p)) {
-				return Rejected(ReasonNodePorts, messageNodePorts), nil
-			}
-		}
-		return Admitted(), nil
-	}
+func (NodePorts) Admit(_ context.Context, req Request) (Verdict, error) {
 	for _, p := range req.Prepared().ports {
 		if req.Ledger.portTaken(p) {
 			return Rejected(ReasonNodePorts, messageNodePorts), nil
