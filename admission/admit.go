@@ -45,7 +45,7 @@ func (c *Chain) AdmitPrepared(ctx context.Context, p *Prepared) (Decision, error
 		d = Decision{Verdict: Admitted()}
 	}
 	if d.Outcome == Admit {
-		c.reserve(ctx, p, &d, func(_ string, r Reserver) { r.Release(p.pod) })
+		c.reserve(ctx, p, &d, func(_ Check, r Reserver, _ Request) { r.Release(p.pod) })
 	}
 	if d.Outcome != Admit && d.Plan == nil {
 		c.release(before)
@@ -108,11 +108,11 @@ type Reserver interface {
 	Release(pod *v1.Pod)
 }
 
-// reservers are the checks that set something aside, in order, with their names.
-func (c *Chain) reservers() iter.Seq2[string, Reserver] {
-	return func(yield func(string, Reserver) bool) {
+// reservers are the checks that set something aside, in order.
+func (c *Chain) reservers() iter.Seq2[Check, Reserver] {
+	return func(yield func(Check, Reserver) bool) {
 		for _, check := range c.Checks {
-			if r, ok := check.Handler.(Reserver); ok && !yield(check.Name, r) {
+			if r, ok := check.Handler.(Reserver); ok && !yield(check, r) {
 				return
 			}
 		}
@@ -120,36 +120,46 @@ func (c *Chain) reservers() iter.Seq2[string, Reserver] {
 }
 
 // reserve runs the Reservers in order; the first that refuses becomes the
-// verdict, and those before it undo what they did, the last first.
-func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision, undo func(name string, r Reserver)) {
-	var undone []func()
-	for name, r := range c.reservers() {
-		if v := c.reserveOne(ctx, p, name, r); v.Outcome != Admit {
+// verdict, and those before it undo what they did, the last first. All see one
+// node: what was set aside can be given back though it can't be read again.
+func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision, undo func(check Check, r Reserver, req Request)) {
+	req := Request{Pod: p.pod, Ledger: c.Ledger, OS: c.OS, prepared: p}
+	var undone []Check
+	for check, r := range c.reservers() {
+		v := c.readNode(ctx, &req)
+		if v.Outcome == Admit {
+			v = check.reserve(ctx, r, req)
+		}
+		if v.Outcome != Admit {
 			d.Failures, d.Verdict = []CheckVerdict{v}, v.Verdict
-			for _, f := range slices.Backward(undone) {
-				f()
+			for _, check := range slices.Backward(undone) {
+				undo(check, check.Handler.(Reserver), req)
 			}
 			return
 		}
-		undone = append(undone, func() { undo(name, r) })
+		undone = append(undone, check)
 	}
 	for _, r := range c.reservers() {
 		r.Commit(p.pod)
 	}
 }
 
-func (c *Chain) reserveOne(ctx context.Context, p *Prepared, name string, r Reserver) CheckVerdict {
-	req := Request{Pod: p.pod, Ledger: c.Ledger, OS: c.OS, prepared: p}
-	if c.Nodes != nil {
+// readNode gives a request its node, unless it has one.
+func (c *Chain) readNode(ctx context.Context, req *Request) CheckVerdict {
+	if c.Nodes != nil && req.Node == nil {
 		node, err := c.node(ctx, false)
 		if err != nil {
 			return unreadableNode(err)
 		}
 		req.Node = node
 	}
+	return CheckVerdict{Verdict: Admitted()}
+}
+
+func (c Check) reserve(ctx context.Context, r Reserver, req Request) CheckVerdict {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return Check{Name: name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
+	return Check{Name: c.Name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
 }
 
 func (c *Chain) release(e *entry) {

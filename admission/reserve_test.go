@@ -138,6 +138,36 @@ func TestReservationIsUndoneAfterTheContextEnded(t *testing.T) {
 	}
 }
 
+// The node is read once for all Reservers: one that can't be read any more keeps
+// nobody from giving back.
+func TestReservationIsUndoneThoughTheNodeCannotBeRead(t *testing.T) {
+	chain, all, _ := shelves(t)
+	node, reads := newNode(resources("pods", "10", "cpu", "8")), 4
+	chain.Nodes = admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) {
+		if reads--; reads < 0 {
+			return nil, errors.New("no route")
+		}
+		return node, nil
+	})
+	_, err := chain.Admit(t.Context(), newPod("a", resources("cpu", "1")))
+	require.NoError(t, err)
+	require.Equal(t, 2, reads, "once for the checks, once for the Reservers")
+	all[2].refuse = func() (admission.Verdict, error) { return admission.Rejected("None", "left"), nil }
+	d, err := chain.Resize(t.Context(), newPod("a", resources("cpu", "2")))
+	require.NoError(t, err)
+	require.Equal(t, []string{"None"}, reasonsOf(d.Failures))
+	for _, s := range all {
+		require.Equal(t, map[string]int64{"a": 1000}, s.kept)
+	}
+
+	reads = 1
+	d, err = chain.Admit(t.Context(), newPod("b", resources("cpu", "1")))
+	require.NoError(t, err)
+	require.Equal(t, admission.ReasonInvalidNodeInfo, d.Reason)
+	require.Empty(t, all[0].unsettled)
+	require.False(t, chain.Ledger.Has("b"))
+}
+
 // What can't be undone is told.
 func TestReservationThatCannotBeUndoneIsTold(t *testing.T) {
 	chain, all, _ := shelves(t)
