@@ -240,7 +240,8 @@ func async(call func() error) <-chan error {
 }
 
 // result waits for an async call.
-func (b *bench) result(what string, done <-chan error) (err error) {
+func (b *bench) result(what string, done <-chan error) error {
+	var err error // not the result: who comes too late still writes to it
 	if late := b.soon(what, func() { err = <-done }); late != nil {
 		return late
 	}

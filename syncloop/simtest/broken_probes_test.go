@@ -133,6 +133,7 @@ func TestBrokenProbesAreSeen(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cfg := simtest.Config{Probes: true, Events: 20, Change: func(with *syncloop.Config) {
 				b := c.broken
 				b.Probes, b.containers = with.Probes, map[types.UID][]probe.Container{}

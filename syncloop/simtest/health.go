@@ -163,7 +163,7 @@ func (w *world) checkProbed(p *podState, v *syncloop.PodView, c *v1.Container, s
 		w.fail(ProbesDecide, "container %s of pod %s is ready and has not started", c.Name, p.UID)
 	case s.Ready && c.ReadinessProbe != nil && !h.ready:
 		w.fail(ProbesDecide, "container %s of pod %s is ready before its readiness probe succeeded", c.Name, p.UID)
-	case started && v.Stage == lifecycle.Sync && v.Work == "" && v.LastError == nil && !w.agent.probesWait():
+	case started && v.Stage == lifecycle.Sync && v.Work == "" && v.LastError == nil && !w.agent.probesWait() && !w.deadlinePassed(p):
 		w.checkReady(p, c, s, h.verdict(w.agent, probe.Readiness))
 	}
 	before := p.readies[c.Name]
@@ -180,7 +180,8 @@ func (w *world) checkProbed(p *podState, v *syncloop.PodView, c *v1.Container, s
 	}
 }
 
-// checkReady sees that an agent which has taken all that probes said goes by it.
+// checkReady sees that an agent which has taken all that probes said, and has no other
+// word on its way, goes by it.
 func (w *world) checkReady(p *podState, c *v1.Container, s *v1.ContainerStatus, verdict probe.Result) {
 	switch {
 	case s.Ready && verdict == probe.Failure:
