@@ -2,6 +2,8 @@ package runtimetest_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +22,12 @@ func TestInterceptConforms(t *testing.T) {
 			return fakeHarness(func(f *runtimetest.Fake) runtime.Runtime {
 				return runtimetest.Intercept(f, runtimetest.Funcs{})
 			}), nil
-		}, runtimetest.Options{Logf: t.Errorf}) // no rule may be skipped
+		}, runtimetest.Options{Logf: func(format string, args ...any) {
+			// No rule may be skipped but that for a Reporter, which the fake is not.
+			if text := fmt.Sprintf(format, args...); !strings.Contains(text, "it is no Reporter") {
+				t.Error(text)
+			}
+		}})
 		require.NoError(t, err)
 	})
 }
