@@ -15,8 +15,9 @@ import (
 
 // Fake is a [runtime.Runtime] in memory. It behaves: containers start in the
 // order that the kubelet keeps, end as their [Script] says, are restarted by
-// policy with a growing count, and stop within their grace. A test asks it for
-// the state that resulted, never for the calls that were made.
+// policy with a growing count, and stop within their grace. Hooks take time, fail or
+// hang where they are told to. A test asks it for the state that resulted, never for
+// the calls that were made.
 //
 // It holds the pods of one node, keyed by UID. It starts no goroutine, and an
 // idle container owns no timer. Time is package time, so that it runs in a
@@ -27,7 +28,7 @@ import (
 // same Fake to the next loop.
 //
 // What it does not do: pull images (each is present, ImagePuller is missing),
-// run hooks or probes, send events such as BackOff or Killing, make volumes,
+// run probes, send events other than of hooks that failed, make volumes,
 // environments or log files, enforce the resources that it notes, write a termination message
 // file, tell one network from another (pods get addresses that nothing answers
 // at), or survive its process. A container of it prints its script's Output at
@@ -35,6 +36,8 @@ import (
 // podruntime over a [FakeBackend] does it.
 type Fake struct {
 	script  ScriptFunc
+	hook    ScriptFunc
+	events  runtime.EventRecorder
 	backoff runtime.BackoffConfig
 
 	mu        sync.Mutex
@@ -43,6 +46,7 @@ type Fake struct {
 	revision  uint64
 	addresses int        // that were given to sandboxes
 	watchers  []*watcher // replaced, never written to
+	unsent    []unsent
 }
 
 var (
@@ -54,6 +58,16 @@ var (
 type FakeConfig struct {
 	// Script chooses how containers behave; ByCommand by default.
 	Script ScriptFunc
+	// Hook chooses how the exec hooks of containers behave; ByCommand by default,
+	// so that one succeeds at once unless its command was made by [Script.Command].
+	// It is asked at the start of the container, with its Instance but the command of
+	// the hook, and Init set, for a hook is to end. A script that exits takes RunFor,
+	// and fails with an ExitCode; one that does not hangs until the container has
+	// ended; one with a StartError fails at once. The rest of it means nothing.
+	// Sleep hooks sleep, and all others succeed at once.
+	Hook ScriptFunc
+	// Events receives FailedPostStartHook and FailedPreStopHook. Default: none.
+	Events runtime.EventRecorder
 	// Backoff sets the pace of restarts; the zero value is the kubelet's.
 	Backoff runtime.BackoffConfig
 }
@@ -63,7 +77,13 @@ func NewFake(cfg FakeConfig) *Fake {
 	if cfg.Script == nil {
 		cfg.Script = ByCommand
 	}
-	return &Fake{script: cfg.Script, backoff: cfg.Backoff, pods: map[types.UID]*fakePod{}, lives: map[types.UID]int{}}
+	if cfg.Hook == nil {
+		cfg.Hook = ByCommand
+	}
+	return &Fake{
+		script: cfg.Script, hook: cfg.Hook, events: cfg.Events, backoff: cfg.Backoff,
+		pods: map[types.UID]*fakePod{}, lives: map[types.UID]int{},
+	}
 }
 
 // fakePod is what a Fake keeps for one pod, oldest first.
@@ -101,6 +121,10 @@ type fakeContainer struct {
 	// end once those with the IDs in after have ended.
 	stopBy time.Time
 	after  []string
+	// preStop is run before that, nil when there is nothing to run any more. Since
+	// hookSince it runs, and after it nobody kills the container until spareUntil.
+	preStop               *hook
+	hookSince, spareUntil time.Time
 }
 
 // ListPods implements [runtime.Runtime]. The pods come in order of UID.
@@ -210,8 +234,10 @@ func (f *Fake) update(uid types.UID, what func(*fakePod) (changed bool)) bool {
 		f.revision++
 		p.revision = f.revision
 	}
-	watchers := f.watchers
+	watchers, events := f.watchers, f.unsent
+	f.unsent = nil
 	f.mu.Unlock()
+	f.send(events)
 	if changed {
 		tell(watchers, uid)
 	}

@@ -66,8 +66,7 @@ func (p *fakePod) killNow() {
 	now := time.Now()
 	for _, c := range p.containers {
 		if c.mayRun() {
-			c.stopBy = now
-			c.advanceStop(now, false, nil)
+			c.end(now, exitKilled, reasonError)
 		}
 	}
 }
@@ -98,7 +97,7 @@ func (f *Fake) Invent(ref runtime.PodRef, containers ...string) {
 			if c := p.newest(name); c != nil {
 				start.RestartCount = c.attempt + 1
 			}
-			s.startIn(p, start, script)
+			s.startIn(p, start, script, nil)
 			return true
 		})
 	}

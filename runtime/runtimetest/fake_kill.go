@@ -11,8 +11,9 @@ import (
 )
 
 // KillPod implements [runtime.Runtime]. Containers are asked to stop in the
-// order of [runtime.StopOrder]. What runs at the deadline is killed, whatever
-// its turn.
+// order of [runtime.StopOrder], once their preStop hooks have ended. What runs at
+// the deadline is killed, whatever its turn, save that a container whose hook took
+// long has [runtime.MinGrace] after it. A grace of less than a second has no hooks.
 func (f *Fake) KillPod(ctx context.Context, req runtime.KillRequest) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("kill pod %s: %w", req.Ref, err)
@@ -37,7 +38,7 @@ func (f *Fake) KillPod(ctx context.Context, req runtime.KillRequest) error {
 			}
 		}
 		for _, c := range p.containers {
-			c.stopAt(deadline)
+			c.stopAt(deadline, req.Grace)
 		}
 		return f.advanceStop(p)
 	})
@@ -50,11 +51,15 @@ func (f *Fake) KillPod(ctx context.Context, req runtime.KillRequest) error {
 func everyContainer(*fakeContainer) bool { return true }
 
 // stopIn asks for the end of the container within the grace.
-func (c *fakeContainer) stopIn(grace time.Duration) { c.stopAt(time.Now().Add(grace)) }
+func (c *fakeContainer) stopIn(grace time.Duration) { c.stopAt(time.Now().Add(grace), grace) }
 
 // stopAt asks for the end of the container by the deadline, unless an earlier
-// one holds. advanceStop carries it out.
-func (c *fakeContainer) stopAt(deadline time.Time) {
+// one holds. advanceStop carries it out. The grace of the first to ask decides
+// whether there is time for the preStop hook.
+func (c *fakeContainer) stopAt(deadline time.Time, grace time.Duration) {
+	if c.stopBy.IsZero() && grace < time.Second {
+		c.preStop = nil
+	}
 	if c.mayRun() && (c.stopBy.IsZero() || deadline.Before(c.stopBy)) {
 		c.stopBy = deadline
 	}
@@ -69,7 +74,7 @@ func (f *Fake) advanceStop(p *fakePod) (changed bool) {
 	for again := true; again; {
 		again = false
 		for _, c := range p.containers {
-			if !c.stopBy.IsZero() && c.mayRun() {
+			if !c.stopBy.IsZero() && c.mayRun() && !f.preStopRuns(p, c, now) {
 				c.advanceStop(now, p.allEnded(c.after), f.ender(p.ref.UID, c))
 				again = again || !c.mayRun()
 			}
@@ -95,12 +100,16 @@ func (c *fakeContainer) advanceStop(now time.Time, turn bool, f fire) {
 		c.end(now, exitKilled, reasonError)
 		return
 	}
+	by := c.stopBy
+	if c.spareUntil.After(by) {
+		by = c.spareUntil
+	}
 	// One whose deadline comes with its turn is killed, so that it does not depend
 	// on which of two timers goes off first.
-	if turn && (c.killAt.IsZero() || now.Before(c.stopBy)) {
+	if turn && (c.killAt.IsZero() || now.Before(by)) {
 		c.term(now, f)
 	}
-	c.killBy(now, c.stopBy, f)
+	c.killBy(now, by, f)
 }
 
 // allEnded tells whether none of the containers runs.

@@ -104,9 +104,10 @@ func (s *syncing) stop(ctx context.Context, a runtime.Actions) error {
 	for _, k := range a.Kill {
 		grace[k.ID] = k.Grace
 	}
+	hookless := map[string]bool{}
 	for _, r := range a.Reset {
 		if r.Kill {
-			grace[r.ID] = runtime.MinGrace
+			grace[r.ID], hookless[r.ID] = runtime.MinGrace, true
 		}
 	}
 	if len(grace) > 0 {
@@ -114,6 +115,9 @@ func (s *syncing) stop(ctx context.Context, a runtime.Actions) error {
 		s.update(s.ref.UID, func(p *fakePod) bool {
 			for _, c := range p.containers {
 				if g, ok := grace[c.id]; ok {
+					if hookless[c.id] {
+						c.preStop = nil
+					}
 					c.stopIn(g)
 				}
 			}
@@ -215,29 +219,37 @@ func (s *syncing) start(ctx context.Context, start runtime.Start) (ok bool, err 
 		s.res.Containers = append(s.res.Containers, runtime.StartResult{Container: spec.Name, Reason: start.Reason, Message: start.Message})
 		return false, nil
 	}
-	script := s.script(Instance{
+	instance := Instance{
 		Pod: s.ref, Container: spec.Name, Image: spec.Image, Command: spec.Command, Args: spec.Args,
 		Attempt: uint32(start.RestartCount), Init: s.isPlainInit(start),
-	})
+	}
+	script := s.script(instance)
+	postStart, preStop := s.hooksOf(instance, spec)
 	if err := Wait(ctx, script.StartDelay); err != nil {
 		return false, fmt.Errorf("start container %s: %w", spec.Name, err)
 	}
-	result := runtime.StartResult{Container: spec.Name}
+	result, id := runtime.StartResult{Container: spec.Name}, ""
 	known := s.update(s.ref.UID, func(p *fakePod) bool {
 		if p.kills != s.kills || p.closing {
 			err = errOvertaken
 			return false
 		}
-		result.Reason, result.Message = s.startIn(p, start, script)
+		result.Reason, result.Message = s.startIn(p, start, script, preStop)
+		if c := p.newest(spec.Name); result.Reason == "" {
+			id = c.id
+		}
 		return true
 	})
 	if !known {
 		err = runtime.ErrNotFound
 	}
+	s.res.Acted = s.res.Acted || err == nil
+	if err == nil && id != "" && postStart != nil {
+		result.Reason, result.Message, err = s.postStart(ctx, id, spec, postStart)
+	}
 	if err != nil {
 		return false, fmt.Errorf("start container %s: %w", spec.Name, err)
 	}
-	s.res.Acted = true
 	s.res.Containers = append(s.res.Containers, result)
 	return result.Reason == "", nil
 }
@@ -256,13 +268,13 @@ func (s *syncing) isPlainInit(start runtime.Start) bool {
 
 // startIn makes and starts an instance in the newest sandbox. The lock is held.
 // It returns the reason and message of a start that failed.
-func (s *syncing) startIn(p *fakePod, start runtime.Start, script Script) (reason, message string) {
+func (s *syncing) startIn(p *fakePod, start runtime.Start, script Script, preStop *hook) (reason, message string) {
 	spec, now := start.Container, time.Now()
 	c := &fakeContainer{
 		process: process{script: script, state: runtime.StateCreated, created: now},
 		id:      containerID(p.ref.UID, spec.Name, start.RestartCount, s.lives[p.ref.UID]),
 		name:    spec.Name, attempt: start.RestartCount, image: spec.Image, hash: runtime.ContainerHash(spec),
-		resources: runtime.Resizable(spec.Resources),
+		resources: runtime.Resizable(spec.Resources), preStop: preStop,
 	}
 	if n := len(p.sandboxes); n > 0 && p.sandboxes[n-1].Ready {
 		c.sandboxID = p.sandboxes[n-1].ID

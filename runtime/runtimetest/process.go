@@ -14,8 +14,8 @@ const (
 	reasonError     = "Error"
 )
 
-// process is the run of one container in memory: a state and at most two
-// timers, none while it idles. The lock of the fake that owns it guards it, and
+// process is the run of one container in memory: a state and a few timers, none
+// while it idles. The lock of the fake that owns it guards it, and
 // the fake's fire ends it when a timer says so.
 type process struct {
 	script   Script
@@ -31,6 +31,7 @@ type process struct {
 	killAt time.Time // when it is killed; zero for never
 	exit   *time.Timer
 	kill   *time.Timer
+	hook   *time.Timer   // while a Fake runs its preStop hook
 	ended  chan struct{} // made for the first who waits, closed at the end
 }
 
@@ -115,12 +116,12 @@ func (p *process) forgetRun() {
 }
 
 func (p *process) stopTimers() {
-	for _, t := range []*time.Timer{p.exit, p.kill} {
+	for _, t := range []*time.Timer{p.exit, p.kill, p.hook} {
 		if t != nil {
 			t.Stop()
 		}
 	}
-	p.exit, p.kill = nil, nil
+	p.exit, p.kill, p.hook = nil, nil, nil
 }
 
 // mayRun tells whether the process runs, as far as anyone knows.

@@ -50,7 +50,7 @@ type Instance struct {
 	// Attempt counts the instances of this name from 0.
 	Attempt uint32
 	// Init tells that it is an init container which must end for the next one
-	// to start. FakeBackend is not told, and leaves it unset.
+	// to start, or a hook. FakeBackend is not told, and leaves it unset.
 	Init bool
 	// Config is all that FakeBackend was told; nil in Fake.
 	Config *runtime.ContainerConfig
