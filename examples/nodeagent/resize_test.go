@@ -76,6 +76,10 @@ func TestRestartOnAFullNodeHarmsNobody(t *testing.T) {
 	r.says("other-node", "Adopted")
 	y.put("late", y.sized("late", "1m"))
 	r.says("late-node", "OutOfpods", "Node didn't have enough resource: pods, requested: 1, used: 2, capacity: 1")
+	for _, name := range []string{"web", "other"} {
+		y.until("runs", name, isRunning)
+	}
+	y.until("has failed", "late", func(p *v1.Pod) bool { return p.Status.Phase == v1.PodFailed })
 	alive(t, web)
 	alive(t, other)
 	r.stop()
