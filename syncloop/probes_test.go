@@ -478,3 +478,26 @@ func TestHealthAndExplainTellOfProbes(t *testing.T) {
 		require.Equal(t, "0 probes of 0 pods, 0 in flight, none waits", w.check("probes").Detail)
 	})
 }
+
+// lateProbes are behind their time.
+type lateProbes struct {
+	*probe.Manager
+	by time.Duration
+}
+
+func (p lateProbes) Stats() probe.Stats {
+	return probe.Stats{Pods: 1000, Probes: 3000, InFlight: 256, Waiting: 40, Late: p.by}
+}
+
+func TestHealthTellsOfProbesThatAreLate(t *testing.T) {
+	for by, ok := range map[time.Duration]bool{4 * time.Second: true, 6 * time.Second: false} {
+		m, err := probe.NewManager(probe.Config{Prober: &probetest.Prober{}})
+		require.NoError(t, err)
+		inBubble(t, func(t *testing.T, w *world) {
+			c := w.check("probes")
+			require.Equal(t, ok, c.OK)
+			require.Equal(t, "3000 probes of 1000 pods, 256 in flight; 40 wait for their turn, the oldest for "+by.String(), c.Detail)
+			require.Equal(t, by, time.Since(c.Since))
+		}, func(c *syncloop.Config) { c.Probes = lateProbes{m, by} })
+	}
+}
