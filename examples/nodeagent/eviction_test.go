@@ -218,11 +218,13 @@ func TestShortDiskTakesDeadContainersFirst(t *testing.T) {
 	second := n.start("--eviction-hard", "nodefs.available<100.0%")
 	require.Contains(t, n.await("idle", evicted).Message, "The node was low on resource: ephemeral-storage. ")
 	second.says("node/node", "NodeHasDiskPressure")
-	second.says("node/node", "NoPodToEvict") // a round later
-	logs, err := filepath.Glob(filepath.Join(n.root, "logs", "default_job-node_*"))
-	require.NoError(t, err)
-	require.Empty(t, logs, "what the finished pod left is gone")
+	second.says("node/node", "NoPodToEvict") // before it knows the pods, or a round later
+	eventually(t, func() bool {
+		logs, err := filepath.Glob(filepath.Join(n.root, "logs", "default_job-node_*"))
+		return err == nil && len(logs) == 0
+	}, "what the finished pod left is gone")
 	n.awaitLog("idle", "is here\n")
+	n.awaitVerdict()
 	second.signal(os.Kill)
 	second.wait()
 
@@ -233,6 +235,13 @@ func TestShortDiskTakesDeadContainersFirst(t *testing.T) {
 	n.await("idle", evicted)
 	third.stop()
 	require.NotContains(t, third.stderr.String(), "Started", "nothing runs again")
+}
+
+// awaitVerdict waits until it is on disk that a pod was evicted, which its status
+// may tell before.
+func (n shortNode) awaitVerdict() {
+	n.t.Helper()
+	eventually(n.t, func() bool { return len(n.grep(checkpointsOf(n.root), `"Evicted"`)) == 1 }, "a verdict on disk")
 }
 
 // awaitLog waits until a pod has written just that.
@@ -260,6 +269,7 @@ func TestPodThatOverfillsItsEmptyDirIsEvicted(t *testing.T) {
 	require.False(t, conditionTrue(&v1.Pod{Status: status}, v1.DisruptionTarget))
 	alive(t, idle)
 
+	n.awaitVerdict()
 	agent.signal(os.Kill)
 	agent.wait()
 	next := n.start()
