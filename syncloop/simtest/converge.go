@@ -113,6 +113,10 @@ func (w *world) checkRuns(v *syncloop.PodView, st *runtime.PodStatus) {
 		w.fail(Converges, "pod %s is wanted, and is %s", v.UID, v.Stage)
 		return
 	}
+	w.checkHooks(p, st)
+	if w.inHook(p, st) {
+		return
+	}
 	said := map[string]*v1.ContainerStatus{}
 	for _, list := range [][]v1.ContainerStatus{v.Status.InitContainerStatuses, v.Status.ContainerStatuses} {
 		for i := range list {
@@ -220,7 +224,8 @@ func (w *world) checkMirrors() {
 		if len(pods) > 1 {
 			continue
 		}
-		if v, ok := w.agent.loop.Pod(pods[0].UID); ok && v.Stage == lifecycle.Sync && v.Waiting == "" && w.mirrorOf(pods[0]) == nil {
+		v, ok := w.agent.loop.Pod(pods[0].UID)
+		if ok && v.Stage == lifecycle.Sync && v.Waiting == "" && w.mirrorOf(pods[0]) == nil && !w.hookHangs(v.UID) {
 			w.fail(Converges, "static pod %s has no mirror", name)
 		}
 	}

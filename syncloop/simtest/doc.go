@@ -34,6 +34,9 @@
 //
 // A host lets its own parts live through the same: see [Config] and [Run].
 //
-// What it does not do: turn the clock back, which a bubble can't; run hooks,
-// images and volumes, which the Runtime in memory does not have.
+// With [Config].Hooks containers have postStart and preStop hooks, which take their time,
+// fail, heal and hang, and the agent is killed while they run (hooks.go).
+//
+// What it does not do: turn the clock back, which a bubble can't; have images and
+// volumes, which the Runtime in memory does not have.
 package simtest

@@ -151,6 +151,7 @@ func (w *world) follow(p *podState, st *runtime.PodStatus, c *runtime.ContainerS
 	}
 	if old == nil || old.id != c.ID && c.StartedAt.After(old.started) || old.id == c.ID && !c.StartedAt.Equal(old.started) {
 		next := &instance{id: c.ID, sandbox: c.SandboxID, image: c.Image, started: c.StartedAt, running: true}
+		next.toStop = w.cfg.Hooks && p.postStart(c).ExitCode != 0
 		w.trace.note("%s/%s runs", p.UID, c.Name)
 		if old != nil {
 			w.checkBackoff(p, c, old, next)
@@ -194,7 +195,7 @@ func (w *world) checkStop(p *podState, st *runtime.PodStatus, name string, i *in
 	switch {
 	case !p.wanted, p.deleting, p.ending, p.evicted, i.disturbed, p.health(i.id).failed:
 	case i.toStop, w.mayEnd(p), restartsAll(p.pod), p.source == "":
-	case !regular(p.pod, name) && !regularRuns(p.pod, st):
+	case !regular(p.pod, name) && (!regularRuns(p.pod, st) || w.outlived(p, st)):
 	case regular(p.pod, name) && p.image(name) != i.image:
 	default:
 		w.fail(RestartTouchesNothing, "container %s of pod %s was stopped without a reason", name, p.UID)

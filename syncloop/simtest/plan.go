@@ -95,6 +95,9 @@ func newPlan(seed uint64, cfg Config) *plan {
 	if cfg.Probes {
 		p.addMoods()
 	}
+	if cfg.Hooks {
+		p.addCuts()
+	}
 	if cfg.Pressure {
 		p.addPressure()
 	}
@@ -143,6 +146,9 @@ func (p *planner) addPod() {
 	pod := newPod(p.draw, name, source)
 	if p.cfg.Probes {
 		p.addProbes(pod)
+	}
+	if p.cfg.Hooks {
+		p.addHooks(pod)
 	}
 	if source == podmanager.SourceHTTP {
 		pod.UID += "h"
@@ -271,6 +277,7 @@ func describe(pod *v1.Pod) string {
 			if probed(pod, c) {
 				text += describeProbes(c)
 			}
+			text += describeHooks(c)
 		}
 	}
 	return text

@@ -3,6 +3,7 @@ package simtest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,15 +34,21 @@ const healsAfter = "heals-after="
 // [runtimetest.ByCommand], save that those which fail at first may heal.
 func Script(i runtimetest.Instance) runtimetest.Script {
 	s := runtimetest.ByCommand(i)
-	for _, arg := range i.Args {
-		n, ok := strings.CutPrefix(arg, healsAfter)
-		attempt, err := strconv.Atoi(n)
-		if ok && err == nil && int(i.Attempt) >= attempt {
-			s.StartError, s.ExitCode, s.Reason = nil, 0, ""
-			s.Exits = i.Init
-		}
+	if healed(i, healsAfter) {
+		s.StartError, s.ExitCode, s.Reason = nil, 0, ""
+		s.Exits = i.Init
 	}
 	return s
+}
+
+// healed tells whether an instance is of an attempt from which on, by an argument of
+// that name, what failed is well.
+func healed(i runtimetest.Instance, name string) bool {
+	return slices.ContainsFunc(i.Args, func(arg string) bool {
+		n, ok := strings.CutPrefix(arg, name)
+		attempt, err := strconv.Atoi(n)
+		return ok && err == nil && int(i.Attempt) >= attempt
+	})
 }
 
 // draw is a source of what is left to chance.

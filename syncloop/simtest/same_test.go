@@ -11,6 +11,7 @@ func TestSameSeedSameRun(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	for seed := uint64(1); seed <= 20; seed++ {
 		cfg.Pressure, cfg.Preempt, cfg.Resizes, cfg.Probes = seed > 15, seed%3 == 1, seed%3 == 2, seed%2 == 1
+		cfg.Hooks = seed%4 > 1
 		var traces [2]trace
 		for i := range traces {
 			liveThrough(t, cfg, newPlan(seed, cfg), &traces[i])
@@ -24,7 +25,7 @@ func TestSameSeedSameRun(t *testing.T) {
 func TestAnyPartOfAPlanIsAPlan(t *testing.T) {
 	cfg := Config{}.withDefaults()
 	for seed := uint64(1); seed <= 10; seed++ {
-		cfg.Probes = seed > 5
+		cfg.Probes, cfg.Hooks = seed > 5, seed%2 == 0
 		whole := newPlan(seed, cfg)
 		for part := range uint64(3) {
 			p := *whole

@@ -20,7 +20,7 @@ import (
 // fakes.
 type Config struct {
 	// Runtime makes an empty runtime; nil makes a [runtimetest.Fake] whose
-	// containers behave as [Script] says. It does no I/O that is not part of
+	// containers behave as [Script] says and their hooks as [Hook] does. It does no I/O that is not part of
 	// its bubble, and waits on nothing but channels and time. One that is a
 	// [Breaker] is broken, too.
 	Runtime func() runtime.Runtime
@@ -51,13 +51,17 @@ type Config struct {
 	// probe.Manager makes. Without it each container has a liveness probe and some
 	// a readiness probe, whose few attempts are events.
 	Probes bool
+	// Hooks has containers with postStart and preStop hooks, which take their time,
+	// fail and hang, and the agent killed while they run. A Runtime of the host's runs
+	// them as [Hook] says.
+	Hooks bool
 	// Events is how many events a plan has, beside its first pods; default 30.
 	Events int
 }
 
 func (c Config) withDefaults() Config {
 	if c.Runtime == nil {
-		c.Runtime = func() runtime.Runtime { return runtimetest.NewFake(runtimetest.FakeConfig{Script: Script}) }
+		c.Runtime = func() runtime.Runtime { return runtimetest.NewFake(runtimetest.FakeConfig{Script: Script, Hook: Hook}) }
 	}
 	if c.Store == nil {
 		c.Store = func() syncloop.Store { return &synclooptest.Store{} }

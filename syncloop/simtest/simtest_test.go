@@ -5,10 +5,13 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/syncloop/simtest"
 )
 
@@ -120,6 +123,25 @@ func TestSeedsWithProbesThatFoundSomething(t *testing.T) {
 	}
 }
 
+// What seeds found about hooks.
+func TestSeedsWithHooksThatFoundSomething(t *testing.T) {
+	all := simtest.Config{Hooks: true, Probes: true, Resizes: true, Pressure: true, Preempt: true}
+	for name, found := range map[string]struct {
+		cfg  simtest.Config
+		seed uint64
+	}{
+		"a mirror has to wait for the hook of its static pod":                    {simtest.Config{Hooks: true}, 3079},
+		"a sidecar ends before a container whose preStop hook used the grace up": {all, 95},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failure, _ := simtest.Check(t, found.cfg, found.seed)
+			if failure != nil {
+				t.Error(failure.String())
+			}
+		})
+	}
+}
+
 // What seeds found about pods that ask for other resources.
 func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 	for name, seed := range map[string]uint64{
@@ -138,6 +160,27 @@ func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 func TestSeedsWithResizes(t *testing.T) {
 	total := simtest.Run(t, simtest.Config{Resizes: true}, *from, many(40, 15))
 	require.Positive(t, total.Simulated)
+}
+
+// Hooks that take their time, fail and hang, and an agent that is killed while they run.
+func TestSeedsWithHooks(t *testing.T) {
+	if *full {
+		failure, _ := simtest.Check(t, simtest.Config{Hooks: true}, *from)
+		if failure != nil {
+			t.Error(failure.String() + strings.Join(failure.Trace, "\n"))
+		}
+		return
+	}
+	var ran atomic.Int64
+	cfg := simtest.Config{Hooks: true, Runtime: func() runtime.Runtime {
+		return runtimetest.NewFake(runtimetest.FakeConfig{Script: simtest.Script, Hook: func(i runtimetest.Instance) runtimetest.Script {
+			ran.Add(1)
+			return simtest.Hook(i)
+		}})
+	}}
+	simtest.Run(t, cfg, *from, many(100, 10))
+	t.Logf("%d hooks", ran.Load())
+	require.Positive(t, ran.Load())
 }
 
 // Probes of all kinds, that fail, hang, can't be made and waver.

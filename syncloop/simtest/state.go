@@ -62,7 +62,7 @@ type instance struct {
 	// wait is how long its successor has to wait after its end.
 	wait time.Duration
 	// disturbed: the world laid hands on it. toStop: an agent had a reason when
-	// it began to stop it.
+	// it began to stop it, or will have one, for its postStart hook fails.
 	disturbed, toStop bool
 }
 
