@@ -17,6 +17,9 @@ import (
 // room than a hundred pods need is full for none of them.
 func TestReserver(t *testing.T, newReserver func() admission.Reserver, cases ...Case) {
 	t.Helper()
+	if len(cases) == 0 {
+		t.Error(errNoCases)
+	}
 	for _, r := range reserverRules {
 		t.Run(r.name, func(t *testing.T) {
 			for _, c := range cases {
@@ -29,8 +32,11 @@ func TestReserver(t *testing.T, newReserver func() admission.Reserver, cases ...
 }
 
 // CheckReserver is [TestReserver] as one error, which joins a *RuleError for each
-// rule that is broken in a case; nil when all are kept.
+// rule that is broken in a case; nil when all are kept. No cases are an error too.
 func CheckReserver(ctx context.Context, newReserver func() admission.Reserver, cases ...Case) error {
+	if len(cases) == 0 {
+		return errNoCases
+	}
 	var broken []error
 	for _, r := range reserverRules {
 		for _, c := range cases {

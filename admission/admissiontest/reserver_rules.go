@@ -38,7 +38,7 @@ var reserverRules = []reserverRule{
 func (r reserverRule) try(ctx context.Context, newReserver func() admission.Reserver, c Case) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("it panicked: %v", p)
+			err = panicked(p)
 		}
 	}()
 	first, err := newTenancy(newReserver(), c, 0)
@@ -107,6 +107,9 @@ func keeps(ctx context.Context, t *tenancy) error {
 		in, err := t.fill(ctx, 1+most*mostPods)
 		if err != nil {
 			return err
+		}
+		if len(in) == 0 {
+			return fmt.Errorf("all have left, and the next is not let in: %s", t.refusal)
 		}
 		for range 3 {
 			if admitted, err := t.admit(ctx, in[0]); err != nil {

@@ -210,3 +210,24 @@ func TestSuiteCatchesBrokenAllocators(t *testing.T) {
 		})
 	}
 }
+
+func TestSuitesDoNotPassOverNothing(t *testing.T) {
+	admit := admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+		return admission.Admitted(), nil
+	})
+	nothing := "nothing is checked"
+	require.ErrorContains(t, admissiontest.CheckHandler(t.Context(), admit), nothing)
+	require.ErrorContains(t, admissiontest.CheckReserver(t.Context(), newDrawer(none)), nothing)
+	require.ErrorContains(t, admissiontest.CheckAllocator(t.Context(), newTray(none, nil)), nothing)
+	noPod := admissiontest.Case{Name: "no pod", Node: admissiontest.NewNode("node")}
+	require.ErrorContains(t, admissiontest.CheckHandler(t.Context(), admit, noPod), "the case has no Pod")
+	require.ErrorContains(t, admissiontest.CheckReserver(t.Context(), newDrawer(none), noPod), "the case has no Pod")
+
+	noNode := oneAtATime()
+	noNode.Node = nil
+	require.NoError(t, admissiontest.CheckReserver(t.Context(), newDrawer(none), noNode))
+	require.ErrorContains(t, admissiontest.CheckReserver(t.Context(), newDrawer(forgetsRelease), noNode),
+		"all have left, and the next is not let in: Empty: nothing is left")
+	require.ErrorContains(t, admissiontest.CheckReserver(t.Context(), newDrawer(panics), noNode),
+		"admissiontest_test.(*drawer)", "it says where it panicked")
+}

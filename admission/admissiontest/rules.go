@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
+	"strings"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,7 +26,7 @@ type rule struct {
 func (r rule) try(ctx context.Context, h admission.AdmitHandler, c Case) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("it panicked: %v", p)
+			err = panicked(p)
 		}
 	}()
 	req, err := c.situation()
@@ -32,6 +34,22 @@ func (r rule) try(ctx context.Context, h admission.AdmitHandler, c Case) (err er
 		return err
 	}
 	return r.check(ctx, h, req)
+}
+
+// panicked is a panic as an error that says where it was, for the rest of its stack
+// is the suite's. A deferred function calls it.
+func panicked(p any) error {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	for {
+		f, more := frames.Next()
+		if !strings.HasPrefix(f.Function, "runtime.") {
+			return fmt.Errorf("it panicked in %s (%s:%d): %v", f.Function, f.File, f.Line, p)
+		}
+		if !more {
+			return fmt.Errorf("it panicked: %v", p)
+		}
+	}
 }
 
 var rules = []rule{

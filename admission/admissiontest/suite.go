@@ -13,9 +13,12 @@ import (
 
 // Case is a situation that a handler is asked about.
 type Case struct {
-	Name    string
-	Pod     *v1.Pod
-	Node    *v1.Node
+	Name string
+	// Pod is the one that asks; required.
+	Pod *v1.Pod
+	// Node is where; nil is a chain that has none.
+	Node *v1.Node
+	// Running are the pods that are there already.
 	Running []*v1.Pod
 	// Room is how many pods like Pod a Reserver lets in; zero does not say. Only
 	// [TestReserver] and [TestAllocator] look at it.
@@ -36,10 +39,16 @@ func Cases() []Case {
 	}
 }
 
+// errNoCases keeps a suite from passing over nothing.
+var errNoCases = errors.New("there are no cases, so nothing is checked")
+
 // TestHandler runs the suite over a handler. One that sets something aside has a
 // suite of its own, [TestReserver].
 func TestHandler(t *testing.T, h admission.AdmitHandler, cases ...Case) {
 	t.Helper()
+	if len(cases) == 0 {
+		t.Error(errNoCases)
+	}
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
 			for _, c := range cases {
@@ -52,8 +61,12 @@ func TestHandler(t *testing.T, h admission.AdmitHandler, cases ...Case) {
 }
 
 // CheckHandler is the suite as one error, which joins a *RuleError for each rule
-// that the handler breaks in a case; nil when it keeps all.
+// that the handler breaks in a case; nil when it keeps all. Without cases there is
+// nothing to keep, which is an error too.
 func CheckHandler(ctx context.Context, h admission.AdmitHandler, cases ...Case) error {
+	if len(cases) == 0 {
+		return errNoCases
+	}
 	var broken []error
 	for _, r := range rules {
 		for _, c := range cases {
@@ -84,6 +97,9 @@ func (e *RuleError) Unwrap() error { return e.Err }
 // situation is a case made anew, so that what a broken handler does to one does
 // not reach the next.
 func (c Case) situation() (admission.Request, error) {
+	if c.Pod == nil {
+		return admission.Request{}, errors.New("the case has no Pod")
+	}
 	ledger := admission.NewLedger()
 	for _, pod := range c.Running {
 		if err := ledger.Add(pod.DeepCopy()); err != nil {

@@ -34,11 +34,14 @@ func newTenancy(r admission.Reserver, c Case, room int) (*tenancy, error) {
 	if err != nil {
 		return nil, err
 	}
+	chain := &admission.Chain{
+		Ledger: req.Ledger, OS: req.OS, Checks: []admission.Check{{Name: "Reserver", Handler: r}},
+	}
+	if req.Node != nil {
+		chain.Nodes = admission.FixedNode(req.Node)
+	}
 	return &tenancy{
-		chain: &admission.Chain{
-			Ledger: req.Ledger, OS: req.OS, Nodes: admission.FixedNode(req.Node),
-			Checks: []admission.Check{{Name: "Reserver", Handler: r}},
-		},
+		chain:    chain,
 		reserver: r, pod: req.Pod, node: req.Node, said: c.Room, room: room,
 	}, nil
 }

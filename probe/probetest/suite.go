@@ -30,9 +30,15 @@ type Targets struct {
 	Verbose *probe.Target
 }
 
+// errNoTargets keeps the suite from passing over nothing.
+var errNoTargets = errors.New("there are no targets, so nothing is tested")
+
 // TestProber runs the suite over a prober.
 func TestProber(t *testing.T, p probe.Prober, targets Targets) {
 	t.Helper()
+	if targets == (Targets{}) {
+		t.Error(errNoTargets)
+	}
 	for _, c := range cases {
 		target := c.target(targets)
 		t.Run(c.name, func(t *testing.T) {
@@ -48,8 +54,11 @@ func TestProber(t *testing.T, p probe.Prober, targets Targets) {
 }
 
 // CheckProber is the suite as one error, which joins a *RuleError for each rule
-// that the prober breaks; nil when it keeps all.
+// that the prober breaks; nil when it keeps all. No target at all is an error too.
 func CheckProber(ctx context.Context, p probe.Prober, targets Targets) error {
+	if targets == (Targets{}) {
+		return errNoTargets
+	}
 	var broken []error
 	for _, c := range cases {
 		target := c.target(targets)

@@ -132,6 +132,10 @@ func TestSuiteDoesNotWaitForeverForAProberThatIgnoresItsContext(t *testing.T) {
 	})
 }
 
+func TestSuiteDoesNotPassOverNothing(t *testing.T) {
+	require.ErrorContains(t, probetest.CheckProber(t.Context(), &probetest.Prober{}, probetest.Targets{}), "nothing is tested")
+}
+
 func ExampleProber() {
 	p := new(probetest.Prober)
 	p.Script("web",

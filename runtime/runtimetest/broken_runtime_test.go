@@ -98,6 +98,12 @@ func TestBrokenRuntimes(t *testing.T) {
 		{"restart-count", "lists the oldest container first", status(func(st *runtime.PodStatus) {
 			slices.Reverse(st.Containers)
 		})},
+		{"status-snapshot", "knows nothing, and does not say so", with(funcs{
+			PodStatus: func(context.Context, runtime.Runtime, types.UID) (*runtime.PodStatus, error) { return nil, nil },
+		})},
+		{"sync-read-only", "panics", syncs(func(context.Context, runtime.Runtime, runtime.SyncRequest) (runtime.SyncResult, error) {
+			panic("boo")
+		})},
 		{"status-unknown", "has an error for a pod that it does not know", with(funcs{
 			PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
 				st, err := rt.PodStatus(ctx, uid)

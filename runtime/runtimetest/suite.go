@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
 	"strings"
@@ -68,6 +69,17 @@ type rule[C any] struct {
 	check      func(C) error
 }
 
+// guarded makes an error of a panic, so that it breaks one rule, and what the case
+// made is ended all the same.
+func guarded(call func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return call()
+}
+
 // skipError says why a rule can't be checked.
 type skipError string
 
@@ -107,7 +119,7 @@ func checkRule[C any](ctx context.Context, r rule[C], open subject[C], opts Opti
 			result <- fmt.Errorf("opening it: %w", err)
 			return
 		}
-		err = r.check(c)
+		err = guarded(func() error { return r.check(c) })
 		if ferr := finish(); err == nil && ferr != nil {
 			err = fmt.Errorf("ending it: %w", ferr)
 		}
@@ -235,7 +247,7 @@ func (b *bench) soon(what string, call func()) error {
 // async makes a call that takes its time.
 func async(call func() error) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- call() }()
+	go func() { done <- guarded(call) }()
 	return done
 }
 

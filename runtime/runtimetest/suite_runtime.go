@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,6 +85,37 @@ func (c *runtimeCase) finish() error {
 		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// PodStatus is the Runtime's. It says what all rules rely on and would break for
+// reasons that are hard to guess: a status, with the newest first.
+func (c *runtimeCase) PodStatus(ctx context.Context, uid types.UID) (*runtime.PodStatus, error) {
+	st, err := c.Runtime.PodStatus(ctx, uid)
+	switch {
+	case err != nil:
+		return st, fmt.Errorf("PodStatus of %s: %w", uid, err)
+	case st == nil:
+		return nil, fmt.Errorf("PodStatus of %s gives neither a status nor an error", uid)
+	}
+	sorted := copyStatus(st)
+	sorted.Sort()
+	if got, want := ids(st), ids(sorted); !slices.Equal(got, want) {
+		return st, fmt.Errorf("PodStatus of %s does not give the newest first, see PodStatus.Sort: %q instead of %q", uid, got, want)
+	}
+	return st, nil
+}
+
+// ids lists the sandboxes of a status, and its containers name by name: among
+// different ones it is not said which is newer.
+func ids(st *runtime.PodStatus) (ids []string) {
+	for _, s := range st.Sandboxes {
+		ids = append(ids, s.ID)
+	}
+	byName := func(a, b runtime.ContainerStatus) int { return strings.Compare(a.Name, b.Name) }
+	for _, c := range slices.SortedStableFunc(slices.Values(st.Containers), byName) {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
 
 // pod makes a pod, which is killed when the case ends.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -59,12 +60,7 @@ func (r rule[S]) run(ctx context.Context, open func() (S, error)) error {
 	defer cancel()
 	result := make(chan error, 1)
 	go func() {
-		subject, err := open()
-		if err != nil {
-			result <- fmt.Errorf("opening it: %w", err)
-			return
-		}
-		result <- r.check(ctx, subject)
+		result <- r.try(ctx, open)
 	}()
 	limit := time.NewTimer(patience)
 	defer limit.Stop()
@@ -78,6 +74,20 @@ func (r rule[S]) run(ctx context.Context, open func() (S, error)) error {
 		return &RuleError{Name: r.name, Text: r.text, Err: err}
 	}
 	return nil
+}
+
+// try opens a subject and checks the rule on it; a panic breaks it.
+func (r rule[S]) try(ctx context.Context, open func() (S, error)) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("it panicked: %v\n%s", p, debug.Stack())
+		}
+	}()
+	subject, err := open()
+	if err != nil {
+		return fmt.Errorf("opening it: %w", err)
+	}
+	return r.check(ctx, subject)
 }
 
 // checkAll checks all rules, one after another, and joins what is broken.

@@ -135,4 +135,9 @@ func TestStoreSuiteFindsForgetfulStores(t *testing.T) {
 		return func() (syncloop.Store, error) { return nil, errors.New("no disk") }
 	})
 	require.ErrorContains(t, err, "no disk")
+
+	err = synclooptest.CheckStore(t.Context(), func() synclooptest.OpenStore {
+		return func() (syncloop.Store, error) { return nil, nil }
+	})
+	require.ErrorContains(t, err, "it panicked", "one rule is broken by that, and the next is checked")
 }
