@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Explanation is all that a chain has to say about one pod, as data (its JSON)
@@ -153,16 +154,28 @@ func (e Explanation) String() string {
 		fmt.Fprintf(w, "  RESOURCE\tREQUESTED\tUSED\tCAPACITY\tFREE\n")
 	}
 	for _, r := range e.Room {
-		fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\n", printable(string(r.Resource)), r.Requested, r.Used, r.Capacity, r.Free)
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", printable(string(r.Resource)), amountText(r.Resource, r.Requested),
+			amountText(r.Resource, r.Used), amountText(r.Resource, r.Capacity), amountText(r.Resource, r.Free))
 	}
 	w.Flush()
 	for _, h := range e.Holders {
-		fmt.Fprintf(&b, "  %s holds %d of %s\n", printable(h.Pod), h.Amount, printable(string(h.Resource)))
+		fmt.Fprintf(&b, "  %s holds %s of %s\n", printable(h.Pod), amountText(h.Resource, h.Amount), printable(string(h.Resource)))
 	}
 	for _, v := range e.Victims {
 		fmt.Fprintf(&b, "  %s would be stopped\n", printable(v))
 	}
 	return b.String()
+}
+
+// amountText is an amount of a ledger as manifests spell it: 1500 of cpu are 1500m.
+func amountText(name v1.ResourceName, n int64) string {
+	switch {
+	case name == v1.ResourceCPU:
+		return resource.NewMilliQuantity(n, resource.DecimalSI).String()
+	case name == v1.ResourceMemory, name == v1.ResourceEphemeralStorage, strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix):
+		return resource.NewQuantity(n, resource.BinarySI).String()
+	}
+	return strconv.FormatInt(n, 10)
 }
 
 // printable escapes what is not for the eye: control characters, bytes that are

@@ -60,7 +60,7 @@ func TestExplainNamesWhoHoldsMost_70499(t *testing.T) {
 		{Resource: "cpu", Pod: "default/small", Amount: 100},
 	}, e.Holders)
 	require.Equal(t, admission.Room{Resource: "cpu", Requested: 1000, Used: 3101, Capacity: 4000, Free: 899}, e.Room[1])
-	require.Contains(t, e.String(), "default/large holds 2000 of cpu")
+	require.Contains(t, e.String(), "default/large holds 2 of cpu")
 	require.Len(t, e.Checks, len(chain.Checks))
 }
 
