@@ -21,6 +21,9 @@ type Explanation struct {
 	InFlight bool
 }
 
+// String is that of the verdict, and what the probe waits for.
+func (x Explanation) String() string { return x.Published.String() + "; it waits " + x.Wait.String() }
+
 // Explain returns what is known of the probes of a pod, in the order in which
 // they were given.
 func (m *Manager) Explain(uid types.UID) []Explanation {

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"strings"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -32,6 +33,16 @@ type AttemptInfo struct {
 	Cancelled bool
 }
 
+// String names the probe, what the attempt found ("error" if it could not ask), and
+// what it said.
+func (a AttemptInfo) String() string {
+	found := string(a.Result)
+	if a.Err != nil {
+		found = "error"
+	}
+	return inWords(a.Key, found, a.Output, a.Err)
+}
+
 // Published is a verdict that was published of a container instance.
 type Published struct {
 	Key
@@ -44,4 +55,14 @@ type Published struct {
 	Output string
 	Err    error
 	At     time.Time
+}
+
+// String names the probe, its verdict, and what its last attempt said or what went wrong.
+func (p Published) String() string { return inWords(p.Key, string(p.Verdict), p.Output, p.Err) }
+
+func inWords(key Key, found, output string, err error) string {
+	if err != nil {
+		output = err.Error()
+	}
+	return strings.TrimSuffix(key.String()+" "+found+": "+Printable(strings.TrimSpace(output)), ": ")
 }
