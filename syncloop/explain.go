@@ -157,7 +157,7 @@ func explainContainer(kind string, c v1.ContainerStatus) string {
 	case c.State.Waiting != nil && c.State.Waiting.Reason != "":
 		line += "waits: " + c.State.Waiting.Reason
 		if c.State.Waiting.Message != "" {
-			line += ": " + c.State.Waiting.Message
+			line += ": " + said(c.State.Waiting.Message)
 		}
 	default:
 		line += "waits"
@@ -191,11 +191,11 @@ func explainProbe(x probe.Explanation, now time.Time) string {
 	case x.Result == "":
 		line += "; it was not made yet"
 	case x.Err != nil:
-		line += fmt.Sprintf("; the last attempt, %s ago, went wrong: %s", ago(x.At, now), probe.Printable(x.Err.Error()))
+		line += fmt.Sprintf("; the last attempt, %s ago, went wrong: %s", ago(x.At, now), said(x.Err.Error()))
 	default:
 		line += fmt.Sprintf("; the last attempt, %s ago, was a %s", ago(x.At, now), x.Result)
 		if x.Output != "" {
-			line += ": " + probe.Printable(strings.TrimSpace(x.Output))
+			line += ": " + said(x.Output)
 		}
 		if x.Streak > 1 {
 			line += fmt.Sprintf(" (%d in a row)", x.Streak)
@@ -215,10 +215,13 @@ func explainProbe(x probe.Explanation, now time.Time) string {
 func explainEnd(t *v1.ContainerStateTerminated) string {
 	end := fmt.Sprintf("exit code %d, %s", t.ExitCode, t.Reason)
 	if t.Message != "" {
-		end += ", " + t.Message
+		end += ", " + said(t.Message)
 	}
 	return end
 }
+
+// said is what a container or its engine said, fit for a sentence.
+func said(text string) string { return probe.Printable(strings.TrimSpace(text)) }
 
 // conditionLine is "Condition TYPE is STATUS: REASON: MESSAGE", as far as it has them.
 func conditionLine(c v1.PodCondition) string {

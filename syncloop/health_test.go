@@ -236,14 +236,14 @@ func TestExplain(t *testing.T) {
 		return admission.Admitted(), nil
 	})
 	inBubble(t, func(t *testing.T, w *world) {
-		crash := pod("crash", static, running(runtimetest.ExitsWith(3)))
+		crash := pod("crash", static, running(runtimetest.Script{Exits: true, ExitCode: 3, Message: "I give up\x1b[2J\n"}))
 		stubborn := pod("stubborn", grace(100), running(runtimetest.Script{IgnoresTerm: true}))
 		w.add(crash, stubborn, pod("never"), pod("later"))
 		sleep(5 * time.Second)
 		w.remove(stubborn)
 		sleep(5 * time.Second)
 		for name, want := range map[string][]string{
-			"crash":    {`is a static pod from the source "test"`, "It was admitted.", "It should run.", "waits: CrashLoopBackOff", "exit code 3", "Condition Ready is False"},
+			"crash":    {`is a static pod from the source "test"`, "It was admitted.", "It should run.", "waits: CrashLoopBackOff", `exit code 3, Error, I give up\x1b[2J.`, "Condition Ready is False"},
 			"never":    {"It was rejected, for good: OutOfcpu: no cpu is left", "It is Failed: OutOfcpu"},
 			"later":    {"It waits since 10s: Curfew: come back in the morning", "No worker is busy with it; it is looked at again in 59m50s"},
 			"stubborn": {"It is being stopped since 5s; what still runs in 1m35s is killed.", "A worker stops it since 5s."},
