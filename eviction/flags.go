@@ -13,19 +13,23 @@ import (
 // map that is given on the command line replaces the one that s had; the same
 // flag given twice adds to the first.
 func (s *Settings) AddFlags(fs *flag.FlagSet) {
-	fs.Var(&pairsFlag{to: &s.Hard, separator: "<"}, "eviction-hard",
-		"eviction thresholds, as memory.available<1Gi,nodefs.available<10%; empty for none")
+	hard := "eviction `thresholds`, as memory.available<1Gi,nodefs.available<10%; empty for none"
+	if s.Hard == nil { // else package flag tells the default
+		kubelets := DefaultHard()
+		hard += " (default " + (&pairsFlag{to: &kubelets, separator: "<"}).String() + ")"
+	}
+	fs.Var(&pairsFlag{to: &s.Hard, separator: "<"}, "eviction-hard", hard)
 	fs.Var(&pairsFlag{to: &s.Soft, separator: "<"}, "eviction-soft",
-		"eviction thresholds that must be met for a grace period, as memory.available<1.5Gi")
+		"eviction `thresholds` that must be met for a grace period, as memory.available<1.5Gi")
 	fs.Var(&pairsFlag{to: &s.SoftGracePeriod, separator: "="}, "eviction-soft-grace-period",
-		"grace periods of soft thresholds, as memory.available=1m30s")
+		"grace `periods` of soft thresholds, as memory.available=1m30s")
 	fs.Var(&pairsFlag{to: &s.MinimumReclaim, separator: "="}, "eviction-minimum-reclaim",
-		"how much more must be free again, as imagefs.available=2Gi")
+		"how `much` more must be free again, as imagefs.available=2Gi")
 	fs.DurationVar(&s.PressureTransitionPeriod.Duration, "eviction-pressure-transition-period",
 		s.PressureTransitionPeriod.Duration, "how long a pressure condition outlasts the pressure; 0 is 5m")
 	fs.Var((*int32Flag)(&s.MaxPodGracePeriod), "eviction-max-pod-grace-period",
-		"the most seconds that a pod gets for a soft threshold; negative leaves it its own")
-	fs.Func("enforce-node-allocatable", "pods to hold hard memory thresholds against what pods may use, too; none", func(text string) error {
+		"the most `seconds` that a pod gets for a soft threshold; negative leaves it its own")
+	fs.Func("enforce-node-allocatable", "`list` of what hard memory thresholds are held against beside the node: pods, which is what all of them may use; or none", func(text string) error {
 		s.EnforceNodeAllocatable = strings.Split(text, ",")
 		return nil
 	})

@@ -26,14 +26,18 @@ func parseOptions(args []string, errOut io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("evict", flag.ContinueOnError)
 	fs.SetOutput(errOut)
-	fs.StringVar(&o.node, "node", "", "file with the node, for its name and the conditions that it has now; optional")
-	fs.StringVar(&o.pods, "pods", "", "file with the node's pods, a list; required")
-	fs.StringVar(&o.summary, "summary", "", "file with the stats summary; required")
-	fs.StringVar(&o.output, "o", "", "json for JSON")
-	fs.StringVar((*string)(&o.rank), "rank", "", "rank the pods by this signal even if it is not short")
+	fs.StringVar(&o.node, "node", "", "`file` with the node, for its name and the conditions that it has now; optional")
+	fs.StringVar(&o.pods, "pods", "", "`file` with the node's pods, a list; required")
+	fs.StringVar(&o.summary, "summary", "", "`file` with the stats summary; required")
+	fs.StringVar(&o.output, "o", "", "`json` for JSON instead of a table")
+	fs.StringVar((*string)(&o.rank), "rank", "", "rank the pods by this `signal` even if it is not short")
 	fs.BoolVar(&o.layout.DedicatedImageFs, "image-fs", false, "images are on a file system of their own")
 	fs.BoolVar(&o.layout.DedicatedContainerFs, "container-fs", false, "what containers write is on another file system than images")
 	o.settings.AddFlags(fs)
+	fs.Usage = func() {
+		fmt.Fprintln(errOut, "usage: evict --pods FILE --summary FILE [--node FILE] [flags]")
+		fs.PrintDefaults()
+	}
 	if err := fs.Parse(args); err != nil {
 		return o, err
 	}

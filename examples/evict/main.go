@@ -7,7 +7,8 @@
 //	evict --node node.json --pods pods.json --summary summary.json --eviction-hard 'memory.available<1Gi'
 //
 // The kubelet's flags of eviction are understood as the kubelet spells them. With
-// --rank it ranks the pods by a signal that is not short, too: a what-if.
+// --rank it ranks the pods by a signal that is not short, too: a what-if. The exit
+// status is 0, and 2 for a wrong use or bad input.
 package main
 
 import (
@@ -26,7 +27,7 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "evict:", err)
-		os.Exit(1)
+		os.Exit(2)
 	}
 }
 

@@ -63,7 +63,8 @@ func parseFlags(args []string, around surroundings, stderr io.Writer) (options, 
 		for _, name := range []string{"status", "explain", "events", "logs", "exec", "dump"} {
 			fmt.Fprintln(stderr, "       nodeagent", usages[name])
 		}
-		fmt.Fprintln(stderr, "       nodeagent serve ...  the web server of the samples")
+		fmt.Fprintln(stderr, "       nodeagent serve ...                                the web server of the samples")
+		fmt.Fprintln(stderr, "\nThe flags of the agent; a sub-command tells of its own with -h:")
 		fs.PrintDefaults()
 	}
 	if err := fs.Parse(args); err != nil {

@@ -21,7 +21,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
+
+const usage = "usage: tour [all | NAME]\n"
 
 func main() {
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
@@ -34,11 +37,18 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		list(stdout)
 		return 0
 	}
+	if slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0]) {
+		fmt.Fprint(stdout, usage, "\n")
+		list(stdout)
+		return 0
+	}
 	chosen := choose(args)
+	if chosen == nil && len(args) == 1 {
+		fmt.Fprintf(stderr, "tour: there is no mechanism %q; tour without a name lists them\n", args[0])
+		return 2
+	}
 	if chosen == nil {
-		fmt.Fprintln(stderr, "usage: tour [all | NAME]")
-		fmt.Fprintln(stderr)
-		list(stderr)
+		fmt.Fprint(stderr, usage)
 		return 2
 	}
 	for i, m := range chosen {

@@ -64,13 +64,22 @@ func TestAllIsEachInItsOrder(t *testing.T) {
 }
 
 func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{{"frobnicate"}, {""}, {"all", "step"}, {"-h"}} {
+	for _, args := range [][]string{{"frobnicate"}, {""}, {"all", "step"}} {
 		out, errs, code := tour(t, args...)
 		require.Equal(t, 2, code, "%q", args)
 		require.Empty(t, out)
-		require.True(t, strings.HasPrefix(errs, "usage: tour"), errs)
-		require.Contains(t, errs, "agent-restart")
+		require.Equal(t, 1, strings.Count(errs, "\n"), "what is wrong does not drown in the list")
 	}
+	_, errs, _ := tour(t, "frobnicate")
+	require.Contains(t, errs, `no mechanism "frobnicate"`)
+}
+
+func TestHelp(t *testing.T) {
+	out, errs, code := tour(t, "-h")
+	require.Zero(t, code)
+	require.Empty(t, errs)
+	require.True(t, strings.HasPrefix(out, usage), out)
+	require.Contains(t, out, "agent-restart")
 }
 
 func TestRegistry(t *testing.T) {
