@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -35,6 +36,14 @@ type control struct {
 	events  *eventLog
 }
 
+const (
+	// askLimit bounds how many are answered at a time: a pod's process of the same
+	// user may connect, and must not use up the agent's descriptors.
+	askLimit = 64
+	// askTimeout bounds the time that a question takes, and the wait for a next one.
+	askTimeout = 5 * time.Second
+)
+
 // serveControl listens until the context ends, and returns once the socket can
 // be spoken to.
 func serveControl(ctx context.Context, root string, c *control) (done <-chan struct{}, err error) {
@@ -50,17 +59,45 @@ func serveControl(ctx context.Context, root string, c *control) (done <-chan str
 	mux.HandleFunc("POST /exec", c.exec)
 	mux.HandleFunc("GET /dump", c.dump)
 	server := &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: 5 * time.Second,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
+		Handler:     mux,
+		ReadTimeout: askTimeout,
+		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Serve(listener)
+		_ = server.Serve(fewAtATime{listener, make(chan struct{}, askLimit)})
 	}()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	return ended, nil
+}
+
+// fewAtATime wraps a listener so that a connection waits until there is a place
+// for it.
+type fewAtATime struct {
+	net.Listener
+	places chan struct{}
+}
+
+func (l fewAtATime) Accept() (net.Conn, error) {
+	l.places <- struct{}{}
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		<-l.places
+		return nil, err
+	}
+	return &placed{Conn: conn, leave: sync.OnceFunc(func() { <-l.places })}, nil
+}
+
+// placed is a connection that gives its place back.
+type placed struct {
+	net.Conn
+	leave func()
+}
+
+func (c *placed) Close() error {
+	defer c.leave()
+	return c.Conn.Close()
 }
 
 // answer is what `status -o json` prints.
@@ -114,6 +151,7 @@ func (c *control) logs(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	tail, _ := strconv.Atoi(r.FormValue("tail"))
+	defer patient(w)()
 	log, err := c.runtime.Logs(r.Context(), id, runtime.LogOptions{Follow: r.FormValue("follow") != "", TailLines: tail})
 	if err != nil {
 		refuse(w, err)
@@ -146,6 +184,7 @@ func (c *control) exec(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
+	defer patient(w)()
 	frames := newFrames(w)
 	code, err := c.runtime.Exec(r.Context(), id, req.Command, runtime.ExecIO{
 		Stdout: frames.writer(func(p []byte) execFrame { return execFrame{Stdout: p} }),
@@ -162,6 +201,14 @@ func (c *control) dump(w http.ResponseWriter, _ *http.Request) {
 	if err := c.loop.Dump(w); err != nil {
 		refuse(w, err)
 	}
+}
+
+// patient lets an answer take longer than a question may. Once it is given, what
+// is left of the question is not waited for any longer.
+func patient(w http.ResponseWriter) (done func()) {
+	connection := http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Time{})
+	return func() { _ = connection.SetReadDeadline(time.Now().Add(askTimeout)) }
 }
 
 // find resolves what a person calls a pod: its name with or without the

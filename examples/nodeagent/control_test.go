@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,4 +117,45 @@ func TestFollowingALog(t *testing.T) {
 	require.Equal(t, exitOK, follower.wait())
 	require.Contains(t, follower.stdout.String(), "line 20\n", "it ends with its container")
 	agent.stop()
+}
+
+// Who connects and says nothing, or half of it, neither takes all descriptors of
+// the agent nor keeps others from asking for long.
+func TestAskersThatSayNothing(t *testing.T) {
+	y := newYard(t)
+	y.put("a", y.sleeper("a", "1"))
+	agent := y.start()
+	y.up("a", 0)
+	halves := []string{
+		"",
+		"GET /status HTTP/1.1\r\nHost: agent\r\nContent-Length: 100\r\n\r\n{",
+		"GET /logs?pod=a HTTP/1.1\r\nHost: agent\r\nContent-Length: 100\r\n\r\n{",
+		"POST /exec?pod=a HTTP/1.1\r\nHost: agent\r\nContent-Length: 100\r\n\r\n{",
+		"POST /exec?pod=a HTTP/1.1\r\nHost: agent\r\nContent-Length: 100\r\n\r\n{\"Command\":[\"true\"]}",
+	}
+	before := openFiles(t, agent.cmd.Process.Pid)
+	for i := range askLimit + askLimit/2 {
+		conn, err := dialAgent(y.root)
+		require.NoError(t, err)
+		defer conn.Close()
+		if i >= askLimit {
+			continue // these wait for a place
+		}
+		_, err = io.WriteString(conn, halves[i%len(halves)])
+		require.NoError(t, err)
+	}
+	require.LessOrEqual(t, openFiles(t, agent.cmd.Process.Pid), before+askLimit+16)
+	eventually(t, func() bool {
+		_, _, code := asked(t, y.root, "status")
+		return code == exitOK
+	}, "an answer")
+	agent.stop()
+}
+
+// openFiles counts the descriptors of a process.
+func openFiles(t *testing.T, pid int) int {
+	t.Helper()
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	require.NoError(t, err)
+	return len(open)
 }

@@ -41,6 +41,8 @@ const (
 	keptEvents = 1000
 	// seenEvents bounds what is remembered of events that repeat.
 	seenEvents = 10_000
+	// eventBytes bounds a message, of which so many are remembered.
+	eventBytes = 4 << 10
 )
 
 func newEventLog(out io.Writer) *eventLog {
@@ -53,6 +55,9 @@ func (l *eventLog) Eventf(object apiruntime.Object, eventtype, reason, messageFm
 }
 
 func (l *eventLog) add(eventtype, object, reason, message string) {
+	if len(message) > eventBytes {
+		message = strings.ToValidUTF8(message[:eventBytes], "") + "…"
+	}
 	e := event{Time: time.Now(), Type: eventtype, Object: object, Reason: reason, Message: oneLine(message)}
 	l.mu.Lock()
 	defer l.mu.Unlock()

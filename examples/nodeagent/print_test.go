@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -162,6 +164,14 @@ func TestOnlyTheNewestEventsAreKept(t *testing.T) {
 	require.Len(t, kept, keptEvents)
 	require.Equal(t, "5", kept[0].Message)
 	require.Equal(t, fmt.Sprint(keptEvents+4), kept[keptEvents-1].Message)
+}
+
+// A thousand events are kept, whatever others make them say.
+func TestEventsAreShort(t *testing.T) {
+	log := newEventLog(nil)
+	log.add(v1.EventTypeWarning, "agent", "Long", strings.Repeat("ä", 1<<20))
+	require.Less(t, len(log.last(1, "")[0].Message), eventBytes+8)
+	require.True(t, utf8.ValidString(log.last(1, "")[0].Message))
 }
 
 func TestJSONIsOneList(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -216,17 +217,23 @@ func (f *Folder) readFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	path := filepath.Join(f.dir, name)
-	// A FIFO or a device under a record's name must not hold up the reader.
+	// A FIFO or a device under a record's name must not hold up the reader, also
+	// one that has just taken the record's place.
 	if info, err := os.Lstat(path); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
 		return nil, nil
 	}
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+	if info, err := file.Stat(); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, nil
+	}
 	return io.ReadAll(io.LimitReader(file, int64(MaxRecord+maxHeader+1)))
 }
 

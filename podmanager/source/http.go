@@ -27,6 +27,11 @@ const (
 	// firstRetry is how soon a request that failed is made again; the wait
 	// doubles up to the period.
 	firstRetry = time.Second
+	// headerLimit is how many bytes of header are read; net/http takes 10 MiB,
+	// and puts a line of them that it does not understand into its error.
+	headerLimit = 64 << 10
+	// errorLimit is how many bytes of such an error are kept.
+	errorLimit = 1 << 10
 )
 
 // HTTP is the source of static pods at a URL: one Pod or a PodList, as YAML or
@@ -114,6 +119,7 @@ func newFetcher(h *HTTP) (*fetcher, error) {
 		// What a server sends after its answer, net/http would write to the
 		// process's log, with whatever secrets it holds.
 		transport.DisableKeepAlives = true
+		transport.MaxResponseHeaderBytes = headerLimit
 		f.Client = &http.Client{Timeout: requestTimeout, Transport: transport, CheckRedirect: f.redirect}
 	}
 	return f, nil
@@ -205,11 +211,15 @@ func validatorOf(answer http.Header) http.Header {
 	return v
 }
 
-// withoutURL takes the URL out of an error of net/http.
+// withoutURL takes the URL out of an error of net/http, and bounds what it quotes
+// of the server's answer.
 func withoutURL(err error) error {
 	var urlErr *url.Error
 	if errors.As(err, &urlErr) {
-		return urlErr.Err
+		err = urlErr.Err
+	}
+	if text := err.Error(); len(text) > errorLimit {
+		return errors.New(strings.ToValidUTF8(text[:errorLimit], "") + "...")
 	}
 	return err
 }

@@ -253,6 +253,31 @@ func TestHTTPWhatFollowsTheAnswerIsNotLogged(t *testing.T) {
 	require.Empty(t, logged.String())
 }
 
+// net/http quotes a line that it does not understand, however long it is, and such
+// an error is kept with events and health.
+func TestHTTPErrorsAreShort(t *testing.T) {
+	server, handler := serve(t)
+	for name, answer := range map[string]string{
+		"status line": strings.Repeat("\x01", 20<<10),
+		"endless":     "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n",
+		"location":    "HTTP/1.1 302 Found\r\nLocation: %zz" + strings.Repeat("y", 30<<10) + "\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			answers(handler, func(w http.ResponseWriter, _ *http.Request) {
+				conn, _, err := w.(http.Hijacker).Hijack()
+				if err != nil {
+					return
+				}
+				defer conn.Close()
+				fmt.Fprint(conn, answer, "\r\n\r\n")
+			})
+			report, _ := newTestFetcher(t, &HTTP{URL: server.URL}).fetch(t.Context())
+			require.Error(t, report.Err)
+			require.Less(t, len(report.Err.Error()), 2*errorLimit)
+		})
+	}
+}
+
 func TestHTTPBadURLs(t *testing.T) {
 	for _, bad := range []string{"", "ftp://host/", "http://", "://hush", "/path"} {
 		err := (&HTTP{URL: bad}).Run(t.Context(), nil)

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -68,7 +70,7 @@ func holds(root *os.Root, version string, p payload) bool {
 		if info.Size() != int64(len(want.data)) || info.Mode().Perm()&want.mode != want.mode {
 			return errDiffers
 		}
-		got, err := root.ReadFile(name)
+		got, err := readRegular(root, name, len(want.data))
 		if err == nil && !bytes.Equal(got, want.data) {
 			err = errDiffers
 		}
@@ -78,6 +80,21 @@ func holds(root *os.Root, version string, p payload) bool {
 }
 
 var errDiffers = errors.New("it differs")
+
+// readRegular reads a file that had so many bytes a moment ago, and no more than
+// one beyond them. A container may have put something else in its place: a FIFO
+// is not waited for, and a file of the disk's size not taken into memory.
+func readRegular(root *os.Root, name string, size int) ([]byte, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errDiffers)
+	}
+	return io.ReadAll(io.LimitReader(f, int64(size)+1))
+}
 
 // writeVersion writes all files anew and puts them into force.
 func writeVersion(root *os.Root, p payload, group int) (string, error) {
@@ -109,7 +126,13 @@ func writeFile(root *os.Root, name string, file payloadFile, group int) error {
 	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	if err := root.WriteFile(name, file.data, 0o600); err != nil {
+	// Nothing that is there already is written to: it may be a container's FIFO.
+	f, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(file.data)
+	if err := errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	mode := file.mode

@@ -22,6 +22,15 @@ import (
 // whose rules they follow.
 const hookAgent = "kube-lifecycle/1.36"
 
+const (
+	// hookHeaderLimit is how many bytes of an answer's header are read; net/http
+	// takes 10 MiB, and puts a line of them that it does not understand into its
+	// error.
+	hookHeaderLimit = 64 << 10
+	// hookErrorLimit is how many bytes of a hook's error are logged.
+	hookErrorLimit = 1 << 10
+)
+
 // hookTarget is a container with the hook to run in it.
 type hookTarget struct {
 	container *v1.Container
@@ -33,8 +42,17 @@ type hookTarget struct {
 	object *v1.ObjectReference
 }
 
-// runHook runs a hook to its end, or the context's.
+// runHook runs a hook to its end, or the context's. An error is short enough to
+// be logged, whatever a server answered.
 func (r *Runtime) runHook(ctx context.Context, t *hookTarget, containerID string) error {
+	err := r.handle(ctx, t, containerID)
+	if err == nil || len(err.Error()) <= hookErrorLimit {
+		return err
+	}
+	return errors.New(strings.ToValidUTF8(err.Error()[:hookErrorLimit], "") + "...")
+}
+
+func (r *Runtime) handle(ctx context.Context, t *hookTarget, containerID string) error {
 	h := t.handler
 	switch {
 	case h.Exec != nil:
@@ -68,6 +86,8 @@ func hookClient() *http.Client {
 		Transport: &http.Transport{
 			TLSClientConfig:   &tls.Config{InsecureSkipVerify: true},
 			DisableKeepAlives: true,
+
+			MaxResponseHeaderBytes: hookHeaderLimit,
 		},
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if req.URL.Hostname() != via[0].URL.Hostname() || len(via) >= 10 {

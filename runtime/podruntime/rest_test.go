@@ -1,15 +1,18 @@
 package podruntime_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,6 +245,33 @@ func TestHTTPPreStopHook(t *testing.T) {
 	require.Equal(t, "/bye", <-got)
 	require.Equal(t, "/there", <-got)
 	require.Equal(t, []string{"Normal Killing spec.containers{main}: Stopping container main"}, n.events.take())
+}
+
+// What a server answers to a hook does not fill the log: net/http quotes a line
+// that it does not understand, however long it is.
+func TestHTTPHookErrorsAreShort(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(conn, strings.Repeat("\x01", 20<<10), "\r\n\r\n")
+	}))
+	defer server.Close()
+	at, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	var logged bytes.Buffer
+	n := newNode(t, nil, podruntime.Config{
+		Backend: local{runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{})},
+		Logger:  slog.New(slog.NewTextHandler(&logged, nil)),
+	})
+	pod := newPod("web", container("main"))
+	pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{Port: intstr.Parse(at.Port())}}}
+	res := n.settleOnce(pod)
+	require.Equal(t, "PostStartHookError", res.Containers[0].Reason)
+	require.Contains(t, logged.String(), "malformed HTTP response")
+	require.Less(t, logged.Len(), 16<<10)
 }
 
 // Without an address of the pod a hook is refused, and does not reach the agent's
