@@ -148,7 +148,11 @@ func (e Explanation) String() string {
 	b.WriteString("\n")
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, c := range e.Checks {
-		fmt.Fprintf(w, "  %s\t%s\n", printable(c.Name), strings.TrimSpace(fmt.Sprintf("%s %s", c.Outcome, printable(c.Reason))))
+		said := strings.TrimSpace(fmt.Sprintf("%s %s", c.Outcome, printable(c.Reason)))
+		if c.Message != "" && c.Message != e.Message { // that is in the first line
+			said += ": " + printable(c.Message)
+		}
+		fmt.Fprintf(w, "  %s\t%s\n", printable(c.Name), said)
 	}
 	if len(e.Room) > 0 {
 		fmt.Fprintf(w, "  RESOURCE\tREQUESTED\tUSED\tCAPACITY\tFREE\n")

@@ -183,6 +183,12 @@ func (w *world) ask(ctx context.Context, pod *v1.Pod, o options) (answer, error)
 			chain.Ledger.RemovePod(v.Pod)
 		}
 		a.Reason, a.Message = admission.ReasonPreempting, count(len(a.Victims), "pod", "pods")+" would be stopped for it"
+		return a, nil
+	}
+	for _, f := range d.Failures {
+		if o := (obstacle{f.Reason, f.Message}); o != (obstacle{d.Reason, d.Message}) {
+			a.Also = append(a.Also, o)
+		}
 	}
 	return a, nil
 }

@@ -52,6 +52,14 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// Whoever mends a pod learns all that keeps it out at once.
+func TestAllThatStandsInTheWay(t *testing.T) {
+	pod := `{"kind":"Pod","metadata":{"name":"x"},"spec":{"nodeName":"other","nodeSelector":{"disk":"fast"},"containers":[{"name":"c"}]}}`
+	status, out, _ := admit(t, pod, "--node", "testdata/node.yaml", "-")
+	require.Equal(t, oneRefused, status)
+	require.Regexp(t, `default/x  reject   NodeAffinity  .*\n +also +NodeName +\S.*\n`, out)
+}
+
 func TestStandardInput(t *testing.T) {
 	status, out, _ := admit(t, `{"kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[{"name":"c"}]}}`, "--node", "testdata/node.yaml", "-")
 	require.Equal(t, allAdmitted, status)

@@ -39,8 +39,14 @@ type answer struct {
 	Admitted    bool                   `json:"admitted"`
 	Reason      string                 `json:"reason,omitempty"`
 	Message     string                 `json:"message,omitempty"`
+	Also        []obstacle             `json:"also,omitempty"` // what else stands in the way
 	Victims     []victim               `json:"victims,omitempty"`
 	Explanation *admission.Explanation `json:"explanation,omitempty"`
+}
+
+type obstacle struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
 }
 
 type victim struct {
@@ -118,6 +124,9 @@ func (r *report) writeTable(out io.Writer) error {
 			verdict = "admit"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(a.Pod), verdict, or(a.Reason), or(a.Message))
+		for _, o := range a.Also {
+			fmt.Fprintf(w, "\talso\t%s\t%s\n", or(o.Reason), or(o.Message))
+		}
 		for _, v := range a.Victims {
 			fmt.Fprintf(w, "\tstops\t%s\t%s\n", printable(string(v.QOS)), printable(v.Pod))
 		}
