@@ -233,7 +233,10 @@ func (a *agent) sayStopping() {
 			left += " " + v.Namespace + "/" + v.Name
 		}
 	}
-	if n > 0 {
+	switch {
+	case n == 1:
+		a.say("stopping 1 pod:%s", left)
+	case n > 1:
 		a.say("stopping %d pods:%s", n, left)
 	}
 }

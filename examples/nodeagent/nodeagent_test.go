@@ -462,7 +462,7 @@ func TestSecondInterruptKillsAtOnce(t *testing.T) {
 	agent := y.start("-o", "json")
 	pid := y.up("stubborn", 0)
 	agent.signal(os.Interrupt)
-	agent.says("stopping 1 pods", "stubborn-node")
+	agent.says("stopping 1 pod:", "stubborn-node")
 	alive(t, pid)
 	agent.signal(os.Interrupt)
 	require.Equal(t, exitOK, agent.wait())
