@@ -2,6 +2,7 @@ package podmanager
 
 import (
 	"context"
+	"errors"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -24,8 +25,13 @@ type PodSource interface {
 // SourceFunc makes a PodSource of a function.
 type SourceFunc func(ctx context.Context, deliver func(Report)) error
 
-// Run calls f.
-func (f SourceFunc) Run(ctx context.Context, deliver func(Report)) error { return f(ctx, deliver) }
+// Run calls f; a nil one is an error.
+func (f SourceFunc) Run(ctx context.Context, deliver func(Report)) error {
+	if f == nil {
+		return errors.New("the SourceFunc is nil")
+	}
+	return f(ctx, deliver)
+}
 
 // Report is one word of a source: an update, or an error, or both when a part
 // of the source is bad.

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"errors"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -69,5 +70,10 @@ type Prober interface {
 // Func makes a Prober of a function.
 type Func func(ctx context.Context, target Target) (Response, error)
 
-// Probe calls f.
-func (f Func) Probe(ctx context.Context, target Target) (Response, error) { return f(ctx, target) }
+// Probe calls f; a nil one is an error.
+func (f Func) Probe(ctx context.Context, target Target) (Response, error) {
+	if f == nil {
+		return Response{}, errors.New("the Func of the prober is nil")
+	}
+	return f(ctx, target)
+}

@@ -17,9 +17,10 @@
 //	              (sandboxes and containers, cut along the CRI)
 //
 // [Runtime] and [Backend] are small. What an engine can do besides is found by
-// type assertion: [Watcher], [Execer], [LogReader], [StatsProvider],
-// [ImagePuller], [Cleaner], [Resizer], [Reporter]. Package runtimetest has fakes that
-// behave, and the suites that an implementation runs against itself.
+// type assertion: [Watcher], [Execer], [LogReader] and [StatsProvider] on either level,
+// [Cleaner], [Resizer] and [Reporter] for a Runtime, [ImagePuller] and [ContainerResizer] for
+// a Backend. Package runtimetest has fakes that behave, and the suites that an
+// implementation runs against itself.
 //
 // # Decisions
 //

@@ -24,15 +24,19 @@ var ErrNotSupported = errors.New("not supported")
 //
 // Calls for different pods come concurrently; calls for one pod come one after
 // another, except that KillPod may overtake a SyncPod whose context was
-// cancelled. All methods return soon after their context ends.
+// cancelled. All methods return soon after their context ends. What else a Runtime
+// can do, see below, is asked of it at any time, also while it syncs or stops the
+// pod: a probe execs while a hook runs, and Doing tells what a stop waits for. So
+// no lock is held over a whole SyncPod or KillPod.
 //
 // Nobody has to know the kubelet's rules for it: SyncPod carries out what
 // [Plan] decides from the request and a [Backoff] that it keeps a pod, KillPod
 // stops in the order of [StopOrder].
 //
 // What a Runtime may do besides is found by type assertion: [Watcher],
-// [Execer], [LogReader], [StatsProvider], [ImagePuller], [Cleaner], [Resizer],
-// [Reporter].
+// [Execer], [LogReader], [StatsProvider], [Cleaner], [Resizer], [Reporter]. The sync
+// loop asks for Watcher, Cleaner, Resizer and Reporter; the others are for whom the
+// host gives them to: package probe, package eviction, its own commands.
 type Runtime interface {
 	// SyncPod makes one pass that brings the pod's containers nearer to its
 	// spec, and says what it did and when it wants to be called again. It is
@@ -249,7 +253,9 @@ type ImagePuller interface {
 // hangs.
 type Reporter interface {
 	// Doing names what the runtime waits for now on behalf of a pod, oldest first;
-	// nothing for a pod that is idle or not known. It does not block.
+	// nothing for a pod that is idle or not known. It does not block, and may be
+	// called at any time from any goroutine: it is for the moments in which
+	// another call for the pod hangs. The caller owns the slice.
 	Doing(uid types.UID) []Doing
 }
 

@@ -140,6 +140,9 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Admission != nil && c.Admission.Ledger == nil {
 		errs = append(errs, errors.New("syncloop: Config.Admission.Ledger is nil"))
 	}
+	if err := checkParts(c.Parts); err != nil {
+		errs = append(errs, err)
+	}
 	switch c.Readmit {
 	case "":
 		c.Readmit = ReadmitKeep

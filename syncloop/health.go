@@ -67,7 +67,7 @@ func (l *SyncLoop) Health() []HealthCheck {
 	}
 	for _, p := range l.cfg.Parts {
 		if p.Health != nil {
-			checks = append(checks, p.Health())
+			checks = append(checks, p.health())
 		}
 	}
 	return checks

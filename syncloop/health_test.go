@@ -171,7 +171,7 @@ func TestHealthAndDumpTellOfTheHostsParts(t *testing.T) {
 			{Name: "broken", Dump: func() any { return make(chan int) }},
 			{
 				Name:   "tea",
-				Health: func() syncloop.HealthCheck { return syncloop.HealthCheck{Name: "tea", Detail: "it is late"} },
+				Health: func() syncloop.HealthCheck { return syncloop.HealthCheck{Detail: "it is late"} },
 				Dump:   func() any { return map[string]string{"pot": "empty"} },
 			},
 		}

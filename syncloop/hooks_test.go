@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -106,4 +108,42 @@ func TestEventsComeAtAFallingRate(t *testing.T) {
 			return nil
 		}}
 	}))
+}
+
+// A host asks the loop from where the loop calls it, and gets an answer.
+func TestHooksAndChecksMayAskTheLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var asked [5]atomic.Int64
+		ask := func(who int) {
+			w.Health()
+			w.NodeChanged()
+			for _, v := range w.Pods() {
+				w.Explain(v.UID)
+			}
+			asked[who].Add(1)
+		}
+		w.config.Store = w.store
+		w.config.Admission = &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{
+			Name: "asks", Handler: admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+				ask(0)
+				return admission.Admitted(), nil
+			}),
+		}}}
+		w.config.Hooks = syncloop.Hooks{
+			PodStage:       func(runtime.PodRef, lifecycle.Stage) { ask(1) },
+			Relisted:       func(int, int, time.Duration, error) { ask(2) },
+			StatusSent:     func(runtime.PodRef, uint64, time.Duration, error) { ask(3) },
+			StoreCommitted: func(int, time.Duration, error) { ask(4) },
+		}
+		w.start()
+		defer w.stop()
+		p := pod("web")
+		w.add(p)
+		sleep(time.Minute)
+		require.Equal(t, v1.PodRunning, w.sink.Status(p.UID).Phase)
+		for who := range asked {
+			require.NotZero(t, asked[who].Load(), who)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"context"
+	"errors"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -47,5 +48,10 @@ type StatusUpdate struct {
 // StatusFunc makes a StatusSink of a function.
 type StatusFunc func(ctx context.Context, u StatusUpdate) error
 
-// SetStatus calls f.
-func (f StatusFunc) SetStatus(ctx context.Context, u StatusUpdate) error { return f(ctx, u) }
+// SetStatus calls f; a nil one is an error.
+func (f StatusFunc) SetStatus(ctx context.Context, u StatusUpdate) error {
+	if f == nil {
+		return errors.New("the StatusFunc is nil")
+	}
+	return f(ctx, u)
+}

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/podmanager"
+	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
 
@@ -96,4 +97,19 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	require.EqualError(t, err, "syncloop: one of Config.PodConfig and Config.Updates is needed\n"+
 		"syncloop: Config.Runtime is nil\n"+
 		"syncloop: Config.Readmit perhaps is none of keep, recheck, fail")
+
+	for want, parts := range map[string][]syncloop.Part{
+		"Config.Parts[0] has no Name":               {{}},
+		`Config.Parts[2] is another one called "a"`: {{Name: "a"}, {Name: "b"}, {Name: "a"}},
+	} {
+		_, err := syncloop.New(syncloop.Config{Parts: parts})
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestNilFuncsAreErrors(t *testing.T) {
+	require.ErrorContains(t, syncloop.StatusFunc(nil).SetStatus(t.Context(), syncloop.StatusUpdate{}), "nil")
+	_, err := probe.Func(nil).Probe(t.Context(), probe.Target{})
+	require.ErrorContains(t, err, "nil")
+	require.ErrorContains(t, podmanager.SourceFunc(nil).Run(t.Context(), nil), "nil")
 }

@@ -241,6 +241,9 @@ func TestBrokenRuntimes(t *testing.T) {
 		})},
 		{"clean", "removes what runs", func(rt *fake) runtime.Runtime { return carelessCleaner{rt} }},
 		{"doing", "is always busy", func(rt *fake) runtime.Runtime { return busy{rt} }},
+		{"doing-stop", "does not know since when", func(rt *fake) runtime.Runtime { return busy{rt} }},
+		{"doing-stop", "names nothing", func(rt *fake) runtime.Runtime { return idle{rt} }},
+		{"doing-stop", "waits for the stop", func(rt *fake) runtime.Runtime { return mute{rt} }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule+"/"+tt.what, func(t *testing.T) {
@@ -268,6 +271,25 @@ type endlessExec struct{ *runtimetest.Fake }
 
 func (r endlessExec) Exec(ctx context.Context, id string, command []string, io runtime.ExecIO) (int, error) {
 	return r.Fake.Exec(context.WithoutCancel(ctx), id, command, io)
+}
+
+// idle never has anything to tell.
+type idle struct{ *runtimetest.Fake }
+
+func (idle) Doing(types.UID) []runtime.Doing { return nil }
+
+// mute answers when nothing runs any more.
+type mute struct{ *runtimetest.Fake }
+
+func (r mute) Doing(uid types.UID) []runtime.Doing {
+	since := time.Now()
+	for range 200 {
+		if st, err := r.PodStatus(context.Background(), uid); err != nil || !st.Running() {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	return []runtime.Doing{{What: "main to end", Since: since}}
 }
 
 type busy struct{ *runtimetest.Fake }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ var powerRules = []rule[*runtimeCase]{
 	{"stats", "PodStats measures a pod's running containers; of an unknown pod it is ErrNotFound.", runtimeStats},
 	{"clean", "RemovePod and RemoveVolumes fail while a container runs. Afterwards they remove what is kept for the pod, and may be called again.", runtimeClean},
 	{"doing", "A Reporter names nothing for a pod that is idle, and nothing for one that is not known.", runtimeDoing},
+	{"doing-stop", "While KillPod waits for a container a Reporter names that, with since when, oldest first, and does not wait itself.", runtimeDoingStop},
 }
 
 func runtimeDoing(c *runtimeCase) error {
@@ -36,6 +38,42 @@ func runtimeDoing(c *runtimeCase) error {
 	for _, uid := range []types.UID{pod.UID, "not-known"} {
 		if doing := r.Doing(uid); len(doing) > 0 {
 			return fmt.Errorf("it waits for %s on behalf of pod %s", doing[0].What, uid)
+		}
+	}
+	return nil
+}
+
+func runtimeDoingStop(c *runtimeCase) error {
+	r, ok := c.Runtime.(runtime.Reporter)
+	if !ok {
+		return skip("it is no Reporter")
+	}
+	pod, _, err := c.stubborn()
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	kill := async(func() error { return c.KillPod(c.ctx, killRequest(pod, c.longGrace())) })
+	if err := c.pending("KillPod", kill); err != nil {
+		return err
+	}
+	asked := make(chan []runtime.Doing, 1)
+	late := c.soon("Doing of a pod that is being stopped", func() { asked <- r.Doing(pod.UID) })
+	if err := errors.Join(c.KillPod(c.ctx, killRequest(pod, shortGrace)), c.result("KillPod", kill), late); err != nil {
+		return err
+	}
+	doing := <-asked
+	if len(doing) == 0 {
+		return errors.New("it names nothing")
+	}
+	for i, d := range doing {
+		switch {
+		case d.What == "":
+			return errors.New("What is empty")
+		case d.Since.Before(began) || d.Since.After(time.Now()):
+			return fmt.Errorf("it waits for %s since %s, and the stop began at %s", d.What, d.Since, began)
+		case i > 0 && d.Since.Before(doing[i-1].Since):
+			return fmt.Errorf("%s is named after %s, which is newer", d.What, doing[i-1].What)
 		}
 	}
 	return nil
