@@ -43,6 +43,10 @@
 //     runtime/podruntime, and give that to a syncloop.SyncLoop.
 //   - To test admission: admission.Chain with a node and a ledger. To ask about
 //     the pods of a cluster: examples/admit, and examples/evict for eviction.
+//   - To probe containers, whatever they are: a probe.Manager, alone; its
+//     example needs no v1.Pod.
+//   - To put a handler, store or runtime of yours through days of faults:
+//     syncloop/simtest, in a test of a few lines.
 //   - To follow the kubelet's mechanisms one by one: docs/mechanisms.md. Where
 //     this library differs from the kubelet: docs/differences.md.
 //

@@ -1,6 +1,8 @@
 package probe
 
 import (
+	"strings"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -46,7 +48,7 @@ type Key struct {
 	Probe     string
 }
 
-// String gives namespace/pod/container/probe.
+// String gives namespace/pod/container/probe, without a namespace that is empty.
 func (k Key) String() string {
-	return k.Pod.Namespace + "/" + k.Pod.Name + "/" + k.Container + "/" + k.Probe
+	return strings.TrimPrefix(k.Pod.Namespace+"/"+k.Pod.Name+"/"+k.Container+"/"+k.Probe, "/")
 }

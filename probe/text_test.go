@@ -22,6 +22,7 @@ func TestWhatIsPrintedOfAVerdict(t *testing.T) {
 		x := probe.Explanation{Published: p, Wait: probe.WaitAddress}
 		require.Equal(t, want+"; it waits for an address", x.String())
 	}
+	require.Equal(t, "box/app/up", probe.Key{Pod: runtime.PodRef{Name: "box"}, Container: "app", Probe: "up"}.String())
 	a := probe.AttemptInfo{Key: key, Attempt: probe.Attempt{Response: probe.Response{Result: probe.Success, Output: "fine"}}}
 	require.Equal(t, "shop/web/app/up success: fine", a.String())
 	a.Attempt = probe.Attempt{Err: errors.New("refused")}

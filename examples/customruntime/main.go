@@ -84,6 +84,8 @@ func newPod(name string, policy v1.RestartPolicy, image string) *v1.Pod {
 	}
 }
 
+// printStatus is told of whatever changed in a status: of what it prints here, the
+// phase and the restarts, that may be nothing.
 func printStatus(_ context.Context, u syncloop.StatusUpdate) error {
 	restarts := int32(0)
 	for _, c := range u.Status.ContainerStatuses {
