@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -30,5 +31,19 @@ func ask(ctx context.Context, p Prober, target Target, timeout time.Duration) At
 		defer cancel()
 	}
 	r, err := p.Probe(ctx, target)
+	if err == nil {
+		err = r.Result.check()
+	}
 	return Attempt{Response: r, Err: err}
+}
+
+// check gives an error for what is no result at all, such as a Response that its
+// prober left empty: a mistake of the host must not have containers restarted.
+func (r Result) check() error {
+	switch r {
+	case Success, Warning, Failure, Unknown:
+		return nil
+	default:
+		return fmt.Errorf("the prober gives %q, which is no result", string(r))
+	}
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // Hooks tell a host what the loop does, for metrics and progress. Any may be
-// nil. They are called from the loop or from who writes to sink and store, without a
-// lock, and must not block; those of one pod come in order unless stated otherwise.
+// nil. They are called from the loop, or from who lists the runtime or writes to sink
+// and store, without a lock, and must not block; those of one pod come in order
+// unless stated otherwise.
 // What they get is read-only. They may ask the loop what it does not wait for: Pod,
 // Pods, Health, Explain, NodeChanged. Kill, Shutdown and Dump wait for the loop, and
 // so for the hook: they need a goroutine of their own. The same goes for the checks

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"testing"
 	"time"
@@ -251,8 +252,14 @@ func within(ctx context.Context, timeout time.Duration, p probe.Prober, target p
 	}
 	done := make(chan answer, 1)
 	go func() {
-		r, err := p.Probe(ctx, target)
-		done <- answer{r, err}
+		var a answer
+		defer func() {
+			if cause := recover(); cause != nil {
+				a.err = fmt.Errorf("it panicked: %v\n%s", cause, debug.Stack())
+			}
+			done <- a
+		}()
+		a.r, a.err = p.Probe(ctx, target)
 	}()
 	late := time.NewTimer(2 * patience)
 	defer late.Stop()

@@ -136,6 +136,11 @@ func TestSuiteDoesNotPassOverNothing(t *testing.T) {
 	require.ErrorContains(t, probetest.CheckProber(t.Context(), &probetest.Prober{}, probetest.Targets{}), "nothing is tested")
 }
 
+func TestSuiteNamesAPanic(t *testing.T) {
+	boo := probe.Func(func(context.Context, probe.Target) (probe.Response, error) { panic("boo") })
+	require.ErrorContains(t, probetest.CheckProber(t.Context(), boo, probetest.Targets{Sick: targets.Sick}), "it panicked: boo")
+}
+
 func ExampleProber() {
 	p := new(probetest.Prober)
 	p.Script("web",
