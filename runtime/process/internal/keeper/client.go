@@ -146,7 +146,7 @@ func exchange(conn *net.UnixConn, req *Request, files []*os.File) (*Response, er
 		return nil, err
 	}
 	var resp Response
-	if _, err := receive(conn, &resp); err != nil {
+	if _, err := receive(conn, &resp, maxAnswer); err != nil {
 		return nil, err
 	}
 	if resp.NotFound {

@@ -2,7 +2,12 @@
 
 package keeper
 
-import "time"
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"time"
+)
 
 // Names of files in a sandbox's folder.
 const (
@@ -99,13 +104,50 @@ type Request struct {
 
 // Response answers a Request.
 type Response struct {
-	Error      string      `json:",omitempty"`
-	NotFound   bool        `json:",omitempty"` // the Error is that there is no such container
-	Sandbox    *Sandbox    `json:",omitempty"`
-	Containers []Container `json:",omitempty"`
-	ExitCode   int         `json:",omitempty"`
+	Error      string     `json:",omitempty"`
+	NotFound   bool       `json:",omitempty"` // the Error is that there is no such container
+	Sandbox    *Sandbox   `json:",omitempty"`
+	Containers containers `json:",omitempty"`
+	ExitCode   int        `json:",omitempty"`
 	// Closing is set while the sandbox is being stopped.
 	Closing bool `json:",omitempty"`
 	// Unsaved is set when a record of this keeper could not be written yet.
 	Unsaved string `json:",omitempty"`
+}
+
+// containers are those of an answer. Who answers may be a process of the
+// container, which took the keeper's place: what it says must not become a
+// hundred times as large in memory.
+type containers []Container
+
+// minContainer is how many bytes the shortest record of a container has.
+const minContainer = 200
+
+var (
+	errShortRecords = errors.New("an answer that no keeper gives: its records are too short")
+	errNoList       = errors.New("the containers are no list")
+)
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (c *containers) UnmarshalJSON(data []byte) error {
+	*c = nil
+	if string(data) == "null" {
+		return nil
+	}
+	most := len(data) / minContainer
+	d := json.NewDecoder(bytes.NewReader(data))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('[') {
+		return errors.Join(err, errNoList)
+	}
+	for d.More() {
+		if len(*c) == most {
+			return errShortRecords
+		}
+		var one Container
+		if err := d.Decode(&one); err != nil {
+			return err
+		}
+		*c = append(*c, one)
+	}
+	return nil
 }

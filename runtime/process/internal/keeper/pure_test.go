@@ -4,6 +4,7 @@ package keeper
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -215,4 +216,27 @@ func TestRestOfAPipeHasAnEnd(t *testing.T) {
 		return err
 	}))
 	require.InDelta(t, pipeLimit, read, 1<<12)
+}
+
+// A process of a container may answer in the keeper's place. What it says must not
+// take a hundred times the memory that it takes on the wire.
+func TestAnswersThatNoKeeperGives(t *testing.T) {
+	many := make([]Container, 1000)
+	data, err := json.Marshal(&Response{Containers: many})
+	require.NoError(t, err)
+	var resp Response
+	require.NoError(t, json.Unmarshal(data, &resp), "the shortest that a keeper writes")
+	require.Len(t, resp.Containers, len(many))
+
+	for text, want := range map[string]error{
+		`{"Containers":[` + strings.Repeat("{},", 1<<20) + `{}]}`: errShortRecords,
+		`{"Containers":"none"}`:                                   errNoList,
+		`{"Containers":{"ID":"a"}}`:                               errNoList,
+	} {
+		var resp Response
+		require.ErrorIs(t, json.Unmarshal([]byte(text), &resp), want)
+		require.LessOrEqual(t, len(resp.Containers), len(text)/minContainer)
+	}
+	require.NoError(t, json.Unmarshal([]byte(`{"Containers":null}`), &resp))
+	require.Empty(t, resp.Containers)
 }

@@ -28,7 +28,7 @@ func (k *keeper) accept(listener *net.UnixListener) {
 func (k *keeper) serve(conn *net.UnixConn) {
 	defer conn.Close()
 	var req Request
-	files, err := receive(conn, &req)
+	files, err := receive(conn, &req, maxMessage)
 	if err != nil {
 		return
 	}

@@ -13,8 +13,12 @@ import (
 )
 
 // A message is its length in four bytes and then JSON. Descriptors travel with
-// the length.
-const maxMessage = 64 << 20
+// the length. What a keeper answers holds no environment, and is shorter than what
+// it may be asked.
+const (
+	maxMessage = 64 << 20
+	maxAnswer  = 16 << 20
+)
 
 func send(conn *net.UnixConn, message any, files ...*os.File) error {
 	body, err := json.Marshal(message)
@@ -40,8 +44,9 @@ func send(conn *net.UnixConn, message any, files ...*os.File) error {
 	return err
 }
 
-// receive reads one message. The files that came with it are the caller's.
-func receive(conn *net.UnixConn, message any) ([]*os.File, error) {
+// receive reads one message of so many bytes at most. The files that came with it
+// are the caller's.
+func receive(conn *net.UnixConn, message any, most uint32) ([]*os.File, error) {
 	length, oob := make([]byte, 4), make([]byte, syscall.CmsgSpace(4*4))
 	n, oobn, _, _, err := conn.ReadMsgUnix(length, oob)
 	files := filesOf(oob[:oobn])
@@ -56,7 +61,7 @@ func receive(conn *net.UnixConn, message any) ([]*os.File, error) {
 		return nil, err
 	}
 	size := binary.BigEndian.Uint32(length)
-	if size > maxMessage {
+	if size > most {
 		closeAll(files)
 		return nil, fmt.Errorf("a message of %d bytes is too long", size)
 	}
