@@ -180,7 +180,7 @@ func TestSeedsWithHooks(t *testing.T) {
 	}}
 	simtest.Run(t, cfg, *from, many(100, 10))
 	t.Logf("%d hooks", ran.Load())
-	require.Positive(t, ran.Load())
+	require.True(t, ran.Load() > 0 || *seeds > 0)
 }
 
 // Probes of all kinds, that fail, hang, can't be made and waver.
