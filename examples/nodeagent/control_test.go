@@ -133,6 +133,11 @@ func TestAskersThatSayNothing(t *testing.T) {
 		"POST /exec?pod=a HTTP/1.1\r\nHost: agent\r\nContent-Length: 100\r\n\r\n{",
 		"POST /exec?pod=a HTTP/1.1\r\nHost: agent\r\nContent-Length: 100\r\n\r\n{\"Command\":[\"true\"]}",
 	}
+	agent.says("a-node/main", "Started")
+	eventually(t, func() bool { // it has opened what it needs
+		out, _, code := asked(t, y.root, "status")
+		return code == exitOK && strings.Contains(out, "1/1     Running")
+	}, "the pod runs")
 	before := openFiles(t, agent.cmd.Process.Pid)
 	for i := range askLimit + askLimit/2 {
 		conn, err := dialAgent(y.root)
