@@ -34,7 +34,7 @@ const (
 // on without one.
 const (
 	patience        = time.Second
-	overduePerPlace = 4
+	overduePerPlace = 16
 )
 
 // How long an attempt may take that still counts as instant, or quick.

@@ -25,15 +25,17 @@ type Config struct {
 	// of T need R×H×T places, and three times that where a timeout is an
 	// error, which is tried again. 256 are enough for 1,000 a second of which
 	// a quarter hangs for a second each. An attempt whose timeout is longer
-	// flies on without a place after a second; that are four times as many at
-	// most.
+	// flies on without a place after a second; that are sixteen times as many
+	// at most, more than the containers of a kubelet's 110 pods.
 	MaxInFlight int
 	// MaxInFlightPerPod is the share of one pod; an eighth of MaxInFlight by
 	// default.
 	MaxInFlightPerPod int
 	// Tick is how far attempts are put off so that they begin together, for
 	// to wake up costs more than to probe; 25 ms by default, less than none
-	// means not at all.
+	// means not at all. A period of forty ticks or more that is a multiple of
+	// four keeps time: its attempts are due at every fourth tick only, when
+	// those of others are.
 	Tick time.Duration
 	// Events tells users of failures, at a falling rate; nil tells nobody.
 	Events runtime.EventRecorder
@@ -229,7 +231,24 @@ func (m *Manager) place(e *entry) {
 		m.due.remove(e)
 		return
 	}
+	m.keepTime(e)
 	m.due.put(e)
+}
+
+// beat is how many ticks apart the attempts of different probes are: so that many
+// begin together, each at its time, and the agent sleeps in between.
+const beat = 4
+
+// keepTime moves the attempts of a probe to the next beat, once: whole beats make
+// its period. The first one of a new instance is made when it is due.
+func (m *Manager) keepTime(e *entry) {
+	t, beat := &e.tracker, beat*m.cfg.Tick
+	if beat <= 0 || t.fresh || t.settings.Period < 10*beat || t.settings.Period%beat != 0 {
+		return
+	}
+	if past := t.next.Sub(m.due.epoch) % beat; past > 0 {
+		t.next = t.next.Add(beat - past)
+	}
 }
 
 func (m *Manager) removeEntries(entries []*entry) {

@@ -485,7 +485,7 @@ func TestExplain(t *testing.T) {
 		require.Equal(t, probe.Failure, all[0].Result)
 		require.Equal(t, "failure", all[0].Output)
 		require.Equal(t, 1, all[0].Streak)
-		require.Less(t, all[0].Due.Sub(began), 1500*time.Millisecond)
+		require.LessOrEqual(t, all[0].Due.Sub(began), 1600*time.Millisecond)
 		require.Equal(t, "for the startup probe to succeed", all[1].Wait.String())
 		require.True(t, all[1].Due.IsZero())
 		require.Nil(t, w.Explain("b"))
