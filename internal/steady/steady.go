@@ -7,8 +7,9 @@ import "runtime"
 
 // Reach repeats the step until the collector has gone round twice.
 func Reach(step func()) {
-	for until := rounds() + 2; rounds() < until; {
-		for range 1000 {
+	until := rounds() + 2
+	for n := 1; rounds() < until; n *= 2 {
+		for range n {
 			step()
 		}
 	}

@@ -218,30 +218,41 @@ func (f *Folder) outOfDate() []record {
 // commit writes records with one pass of syncing. Those that the disk did not take
 // stay out of date; one that can't be a record is an error, and harms no other.
 func (f *Folder) commit(records []record) error {
-	var changes, removals []durable.Change
-	var errs []error
-	for i := range records {
-		c, err := records[i].change()
-		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("record of pod %q: %w", records[i].UID, err))
-			continue
-		case c.Remove:
-			removals = append(removals, c)
-		}
-		changes = append(changes, c)
-	}
+	changes, errs := changesOf(records)
 	if len(changes) == 0 {
 		return errors.Join(errs...)
 	}
 	if err := f.disk.Commit(changes...); err != nil {
 		errs = append(errs, err)
 		f.putBack(records)
-		if len(removals) > 0 { // they need no room, and may make some
+		// Removals need no room, and may make some.
+		removals := slices.DeleteFunc(changes, func(c durable.Change) bool { return !c.Remove })
+		if len(removals) > 0 {
 			_ = f.disk.Commit(removals...)
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// changesOf are the records as changes on disk, made side by side: a burst has a
+// thousand of them. The errors are those of records that can't be written.
+func changesOf(records []record) (changes []durable.Change, errs []error) {
+	const share = 128
+	changes, errs = make([]durable.Change, len(records)), make([]error, len(records))
+	var making sync.WaitGroup
+	for begin := 0; begin < len(records); begin += share {
+		making.Go(func() {
+			for i := begin; i < min(begin+share, len(records)); i++ {
+				var err error
+				if changes[i], err = records[i].change(); err != nil {
+					changes[i], errs[i] = durable.Change{}, fmt.Errorf("record of pod %q: %w", records[i].UID, err)
+				}
+			}
+		})
+	}
+	making.Wait()
+	none := func(c durable.Change) bool { return c.Name == "" }
+	return slices.DeleteFunc(changes, none), errs
 }
 
 // putBack notes again what could not be written. What came since is newer.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/admission/resize"
+	"github.com/kubeparts/kubeparts/internal/steady"
 	"github.com/kubeparts/kubeparts/podmanager/checkpoint"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/diskstore"
@@ -32,6 +33,10 @@ func BenchmarkAdmitBatch(b *testing.B) {
 				node.admit(b, batchPods(begin, min(begin+batch, n)))
 			}
 			pods := batchPods(n, n+batch)
+			steady.Reach(func() {
+				node.admit(b, pods)
+				node.remove(b, pods)
+			})
 			b.ReportAllocs()
 			for b.Loop() {
 				node.admit(b, pods)
