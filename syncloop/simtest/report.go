@@ -68,6 +68,7 @@ func (t *trace) note(format string, args ...any) {
 // breaks the same one.
 type Failure struct {
 	Seed      uint64
+	Test      string // that found it
 	Violation Violation
 	// Events are what the world did; Left is how many more of the plan did not
 	// matter.
@@ -112,7 +113,7 @@ func (f *Failure) String() string {
 	for _, line := range lines[skip:] {
 		fmt.Fprintf(&b, "  %s\n", line)
 	}
-	fmt.Fprintf(&b, "again: go test ./syncloop/simtest -run TestSeeds -from %d -seeds 1\n", f.Seed)
+	fmt.Fprintf(&b, "again: Run from %d, 1 seed, in %s; those of package simtest have flags: -run '^%[2]s$' -from %[1]d -seeds 1\n", f.Seed, f.Test)
 	return b.String()
 }
 

@@ -3,6 +3,7 @@ package simtest
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,7 +37,8 @@ func shrink(t *testing.T, cfg Config, p *plan, broken Violation) *Failure {
 		v = &broken
 		v.Text += " (and not again: the parts under test are not deterministic)"
 	}
-	f := &Failure{Seed: p.seed, Violation: *v, Left: total - len(events), Trace: tr.lines}
+	test, _, _ := strings.Cut(t.Name(), "/")
+	f := &Failure{Seed: p.seed, Test: test, Violation: *v, Left: total - len(events), Trace: tr.lines}
 	for _, e := range events {
 		f.Events = append(f.Events, fmt.Sprintf("%14s %s", e.at, e.name))
 	}
