@@ -283,7 +283,13 @@ func (l *SyncLoop) lookAtStranger(ctx context.Context, uid types.UID) {
 			if err != nil || status == nil || l.pods[uid] != nil || len(status.Containers)+len(status.Sandboxes) == 0 {
 				return
 			}
-			l.strangers[uid] = runtime.ListedPod{PodRef: status.PodRef, Running: status.Running()}
+			l.strangers[uid] = runtime.ListedPod{PodRef: status.PodRef, Running: status.Running() || sandboxReady(status)}
 		})
 	})
+}
+
+// sandboxReady tells whether a sandbox of the pod may run, which may outlive its
+// containers where an agent was killed between their end and its.
+func sandboxReady(s *runtime.PodStatus) bool {
+	return slices.ContainsFunc(s.Sandboxes, func(s runtime.SandboxStatus) bool { return s.Ready })
 }
