@@ -9,7 +9,8 @@
 // parent of the pod's processes, holds the other end of their output, writes
 // and rotates their logs, reaps them and records how they ended. An agent that
 // is killed, upgraded or restarted finds its keepers again in the root folder,
-// and with them the same processes.
+// and with them the same processes. A keeper whose root was removed ends by itself
+// within a minute once nothing runs any more.
 //
 //	agent ──▶ keeper of pod A ──▶ containers of A     root/s/ID/sandbox    who it is
 //	  │           └─ log files, records ──────────▶   root/s/ID/c-ID       how each fares

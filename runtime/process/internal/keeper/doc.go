@@ -6,7 +6,8 @@
 // all forking and reaping, so that a child can't be reaped before it is known,
 // and so that the parent-death signal, which the kernel ties to a thread, holds.
 // Around it: one goroutine for each connection and for each output pipe. It has
-// no timers but those of stops and retries: an idle keeper costs no CPU.
+// no timers but those of stops and retries, and one of a minute that looks whether
+// its folder is still there: an idle keeper costs next to no CPU.
 //
 // It links little: being early in the order of initialisation, it never pays
 // for what the rest of the program initialises.

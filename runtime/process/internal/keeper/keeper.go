@@ -21,6 +21,11 @@ import (
 // diskFaults is set by tests, to let a keeper's disk fail.
 var diskFaults durable.Faults
 
+// folderLook is how often a keeper sees whether its folder is still there; tests
+// set it. Once that is gone nobody can reach it any more, to end it or to start
+// something: it ends by itself when nothing runs.
+var folderLook = time.Minute
+
 // keeper is the state of the process. It belongs to the goroutine of run;
 // others hand it functions through do.
 type keeper struct {
@@ -81,8 +86,14 @@ func (k *keeper) run(listener *net.UnixListener) error {
 	signal.Notify(children, syscall.SIGCHLD)
 
 	go k.accept(listener)
+	look := time.NewTicker(folderLook)
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			if k.idle() && k.folderGone() {
+				return nil
+			}
 		case f := <-k.calls:
 			f()
 		case <-children:
@@ -210,7 +221,7 @@ func (k *keeper) saveAgain() {
 // folderGone tells whether the sandbox's folder was removed under the keeper:
 // then there is no place to record anything, and nobody who would read it.
 func (k *keeper) folderGone() bool {
-	_, err := os.Stat(SandboxRecord)
+	_, err := syscall.Getwd()
 	return errors.Is(err, fs.ErrNotExist)
 }
 

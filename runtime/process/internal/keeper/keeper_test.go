@@ -139,6 +139,27 @@ func TestFolderRemoved(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A keeper whose root was removed ends by itself, and not before what runs: two ran
+// on for an hour that nobody could reach any more.
+func TestKeeperEndsWithItsFolder(t *testing.T) {
+	k := spawn(t)
+	elsewhere := t.TempDir()
+	require.NoError(t, k.create("s-1", "touch "+elsewhere+"/runs; until test -e "+elsewhere+"/go; do sleep 0.01; done; touch "+elsewhere+"/ended"))
+	require.NoError(t, k.create("s-2", "never started"))
+	_, err := k.call(&Request{Op: OpStart, ID: "s-1"})
+	require.NoError(t, err)
+	exists := func(name string) bool { _, err := os.Stat(filepath.Join(elsewhere, name)); return err == nil }
+	k.eventually(func() bool { return exists("runs") })
+	require.NoError(t, os.Rename(k.dir, k.dir+".away")) // as a whole it can be put back
+	require.NoError(t, os.RemoveAll(k.dir+".away"))
+	require.NoError(t, os.WriteFile(filepath.Join(elsewhere, "go"), nil, 0o600))
+	var status syscall.WaitStatus
+	_, err = syscall.Wait4(k.pid, &status, 0, nil)
+	require.NoError(t, err)
+	require.Zero(t, status.ExitStatus(), "it ended by itself")
+	require.True(t, exists("ended"), "what ran came to its own end")
+}
+
 func TestUnknownRequests(t *testing.T) {
 	k := spawn(t)
 	_, err := k.call(&Request{Op: "fly"})
