@@ -195,18 +195,26 @@ func (y yard) run(args ...string) *running {
 	}, args...)...)
 }
 
-// leftovers are the processes that still have to do with this yard.
+// leftovers are the processes that still have to do with this yard: the agent, what
+// its pods run, and their keepers, which only their folder gives away.
 func (y yard) leftovers() []string {
+	yard := []byte(filepath.Dir(y.root))
 	var left []string
 	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range processes {
 		environ, _ := os.ReadFile(filepath.Join(p, "environ"))
 		cmdline, _ := os.ReadFile(filepath.Join(p, "cmdline"))
-		if bytes.Contains(environ, []byte(y.root)) || bytes.Contains(cmdline, []byte(y.root)) {
+		folder, _ := os.Readlink(filepath.Join(p, "cwd"))
+		if bytes.Contains(environ, yard) || bytes.Contains(cmdline, yard) || strings.Contains(folder, string(yard)) {
 			left = append(left, p+" "+string(cmdline))
 		}
 	}
 	return left
+}
+
+// keepers are those of the yard's pods.
+func (y yard) keepers() []string {
+	return slices.DeleteFunc(y.leftovers(), func(p string) bool { return !strings.Contains(p, " kubeparts-keeper: ") })
 }
 
 // sleeper is a pod that writes its PID and sleeps; the note makes the content of
