@@ -83,7 +83,7 @@ func (w *world) checkWanted(pod *v1.Pod) {
 }
 
 func (w *world) checkEnded(v *syncloop.PodView, st *runtime.PodStatus) {
-	if st.Running() {
+	if st.Running() || slices.ContainsFunc(st.Sandboxes, func(s runtime.SandboxStatus) bool { return s.Ready }) {
 		w.fail(Converges, "pod %s is %s and runs", v.UID, v.Status.Phase)
 	}
 	if v.Stage != lifecycle.Finished && v.Stage != "" {
