@@ -69,7 +69,7 @@ func runtimeDoingStop(c *runtimeCase) error {
 	for i, d := range doing {
 		switch {
 		case d.What == "":
-			return errors.New("What is empty")
+			return errors.New("one has no What")
 		case d.Since.Before(began) || d.Since.After(time.Now()):
 			return fmt.Errorf("it waits for %s since %s, and the stop began at %s", d.What, d.Since, began)
 		case i > 0 && d.Since.Before(doing[i-1].Since):
