@@ -56,8 +56,10 @@ func (b *builder) ready(e *entry) bool {
 	switch {
 	case b.predatesAgent(e, 0) && (e.saysReady(e.old) || e.saysReady(api)):
 		return true
+	case b.predatesAgent(e, inheritanceMargin) && e.spec.ReadinessProbe != nil:
+		return api == nil && isTrue(b.api.Conditions, v1.PodReady)
 	case b.predatesAgent(e, inheritanceMargin) && api == nil:
-		return e.spec.ReadinessProbe == nil || isTrue(b.api.Conditions, v1.PodReady)
+		return true
 	default:
 		return !b.in.Readiness.Workers[e.spec.Name]
 	}
