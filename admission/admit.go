@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -45,7 +46,7 @@ func (c *Chain) AdmitPrepared(ctx context.Context, p *Prepared) (Decision, error
 		d = Decision{Verdict: Admitted()}
 	}
 	if d.Outcome == Admit {
-		c.reserve(ctx, p, &d, func(_ Check, r Reserver, _ Request) { r.Release(p.pod) })
+		c.reserve(ctx, p, &d, func(_ int, r Reserver, _ Request) { r.Release(p.pod) })
 	}
 	if d.Outcome != Admit && d.Plan == nil {
 		c.release(before)
@@ -100,7 +101,8 @@ func (c *Chain) Remove(key Key) bool {
 type Reserver interface {
 	AdmitHandler
 	// Reserve sets aside what the pod needs. A verdict other than Admit, or an
-	// error, leaves all as it was. The context ends after 10 seconds.
+	// error, leaves all as it was. The context ends after 10 seconds; where it has
+	// ended already (see [Patience]), a pod that needs nothing is still admitted.
 	Reserve(ctx context.Context, req Request) (Verdict, error)
 	// Commit makes the reservation last.
 	Commit(pod *v1.Pod)
@@ -108,11 +110,11 @@ type Reserver interface {
 	Release(pod *v1.Pod)
 }
 
-// reservers are the checks that set something aside, in order.
-func (c *Chain) reservers() iter.Seq2[Check, Reserver] {
-	return func(yield func(Check, Reserver) bool) {
-		for _, check := range c.Checks {
-			if r, ok := check.Handler.(Reserver); ok && !yield(check, r) {
+// reservers are the checks that set something aside, in order, by their places.
+func (c *Chain) reservers() iter.Seq2[int, Reserver] {
+	return func(yield func(int, Reserver) bool) {
+		for i, check := range c.Checks {
+			if r, ok := check.Handler.(Reserver); ok && !yield(i, r) {
 				return
 			}
 		}
@@ -122,22 +124,22 @@ func (c *Chain) reservers() iter.Seq2[Check, Reserver] {
 // reserve runs the Reservers in order; the first that refuses becomes the
 // verdict, and those before it undo what they did, the last first. All see one
 // node: what was set aside can be given back though it can't be read again.
-func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision, undo func(check Check, r Reserver, req Request)) {
+func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision, undo func(i int, r Reserver, req Request)) {
 	req := Request{Pod: p.pod, Ledger: c.Ledger, OS: c.OS, prepared: p}
-	var undone []Check
-	for check, r := range c.reservers() {
+	var undone []int
+	for i, r := range c.reservers() {
 		v := c.readNode(ctx, &req)
 		if v.Outcome == Admit {
-			v = check.reserve(ctx, r, req)
+			v = c.reserveOne(ctx, i, r, req)
 		}
 		if v.Outcome != Admit {
 			d.Failures, d.Verdict = []CheckVerdict{v}, v.Verdict
-			for _, check := range slices.Backward(undone) {
-				undo(check, check.Handler.(Reserver), req)
+			for _, i := range slices.Backward(undone) {
+				undo(i, c.Checks[i].Handler.(Reserver), req)
 			}
 			return
 		}
-		undone = append(undone, check)
+		undone = append(undone, i)
 	}
 	for _, r := range c.reservers() {
 		r.Commit(p.pod)
@@ -156,10 +158,15 @@ func (c *Chain) readNode(ctx context.Context, req *Request) CheckVerdict {
 	return CheckVerdict{Verdict: Admitted()}
 }
 
-func (c Check) reserve(ctx context.Context, r Reserver, req Request) CheckVerdict {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func (c *Chain) reserveOne(ctx context.Context, i int, r Reserver, req Request) CheckVerdict {
+	ctx, cancel := context.WithTimeout(ctx, c.Patience.limit(outsider(i)))
 	defer cancel()
-	return Check{Name: c.Name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
+	began := time.Now()
+	v := Check{Name: c.Checks[i].Name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
+	if v.Outcome == Retry {
+		c.Patience.noAnswer(outsider(i), began)
+	}
+	return v
 }
 
 func (c *Chain) release(e *entry) {

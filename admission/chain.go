@@ -41,6 +41,9 @@ type Chain struct {
 	// Preempt lets a critical pod that lacks nothing but room take the place of
 	// others: see [Decision.Plan]. Static pods are critical, and give no room.
 	Preempt bool
+	// Patience remembers who gave no answer in time; nil waits for each one every
+	// time, up to 10 seconds. A sync loop has one of its own unless it is given.
+	Patience *Patience
 	// Critical tells which pods are critical; nil is [IsCritical].
 	Critical func(*v1.Pod) bool
 }

@@ -288,6 +288,60 @@ func TestNodeGetterThatHangs(t *testing.T) {
 	})
 }
 
+// With Patience the next pods don't wait for it again, each kind of read by itself.
+func TestPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		chain := kubeletChain(nil)
+		chain.Patience = &admission.Patience{}
+		takes := 10 * time.Second
+		var hangs, fails bool
+		chain.Nodes = admission.NodeFunc(func(ctx context.Context, fresh bool) (*v1.Node, error) {
+			if fresh || hangs {
+				time.Sleep(takes)
+				return nil, errors.New("no answer")
+			}
+			if fails {
+				return nil, errors.New("no route")
+			}
+			return newNode(resources("pods", "1")), nil
+		})
+		check := func(reason string, took time.Duration, selector map[string]string) {
+			t.Helper()
+			pod := newPod("a", nil)
+			pod.Spec.NodeSelector = selector
+			began := time.Now()
+			d, err := chain.Check(t.Context(), pod)
+			require.NoError(t, err)
+			require.Equal(t, reason, d.Reason)
+			require.Equal(t, took, time.Since(began))
+		}
+		fast := map[string]string{"disk": "fast"}
+		check("NodeAffinity", takes, fast)
+		check("NodeAffinity", 0, fast)
+		check("", 0, nil)
+
+		fails = true
+		check("InvalidNodeInfo", 0, nil)
+		fails = false
+		check("", 0, nil) // a failure that took no time is forgotten
+
+		hangs = true
+		check("InvalidNodeInfo", takes, nil)
+		check("InvalidNodeInfo", 0, fast)
+		hangs = false
+		check("InvalidNodeInfo", 0, nil)
+		time.Sleep(9 * takes)
+		check("", 0, nil)
+
+		check("NodeAffinity", takes, fast)
+		check("NodeAffinity", 0, fast)
+		chain.Patience.Forget()
+		takes = time.Second
+		check("NodeAffinity", takes, fast)
+		check("NodeAffinity", takes, fast) // that much is borne
+	})
+}
+
 // So does a Reserver that hangs, and nothing stays set aside by others.
 func TestReserverThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -37,12 +37,10 @@ type fixedNode struct{ node *v1.Node }
 
 func (f fixedNode) Node(context.Context, bool) (*v1.Node, error) { return f.node, nil }
 
-// patience bounds one read of the node, and one reservation.
-const patience = 10 * time.Second
-
 var (
 	errNoNode    = errors.New("no node to judge against: the chain's NodeGetter is missing")
 	errGaveNone  = errors.New("the NodeGetter gave no node")
+	errNodeRests = errors.New("the node was not read: the last time there was no answer for long")
 	errNilPod    = errors.New("the pod is nil")
 	errNilLedger = errors.New("admission chain: Ledger is nil")
 
@@ -61,11 +59,20 @@ func (c *Chain) node(ctx context.Context, fresh bool) (*v1.Node, error) {
 		}
 		return withOSLabel(f.node, c.OS), nil
 	}
+	who := cachedNode
+	if fresh {
+		who = freshNode
+	}
+	if c.Patience.rests(who) {
+		return nil, errNodeRests
+	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	began := time.Now()
 	node, err := c.Nodes.Node(ctx, fresh)
 	switch {
 	case err != nil:
+		c.Patience.noAnswer(who, began)
 		return nil, fmt.Errorf("reading the node: %w", err)
 	case node == nil:
 		return nil, errGaveNone

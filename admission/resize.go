@@ -30,10 +30,10 @@ func (c *Chain) Resize(ctx context.Context, pod *v1.Pod) (Decision, error) {
 		return d, err
 	}
 	c.Ledger.remove(p.key)
-	c.reserve(ctx, p, &d, func(check Check, r Reserver, req Request) {
+	c.reserve(ctx, p, &d, func(i int, r Reserver, req Request) {
 		req.Pod, req.prepared = before.pod, before.Prepared
 		// It gives back what it had not before, also when nobody waits any more.
-		if v := check.reserve(context.WithoutCancel(ctx), r, req); v.Outcome != Admit {
+		if v := c.reserveOne(context.WithoutCancel(ctx), i, r, req); v.Outcome != Admit {
 			d.Failures = append(d.Failures, v)
 			return
 		}

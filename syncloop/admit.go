@@ -84,12 +84,7 @@ func (l *SyncLoop) judge(ctx context.Context, r *record) admission.Decision {
 		}
 		ask = l.askOfRunning
 	}
-	if v, away := l.nodeAway(); away {
-		return admission.Decision{Verdict: v}
-	}
-	began := time.Now()
 	d, err := ask(ctx, pod)
-	l.noteNode(d.Failures, began)
 	if err != nil {
 		l.log.Error("admission could not judge a pod", "pod", podmanager.FullName(r.pod), "err", err)
 		d.Verdict = admission.RetryLater(admission.ReasonUnexpectedAdmissionError, err.Error(), 0)

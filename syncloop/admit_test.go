@@ -3,7 +3,6 @@ package syncloop_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -262,54 +261,4 @@ func condition(s v1.PodStatus, kind v1.PodConditionType) *v1.PodCondition {
 		}
 	}
 	return nil
-}
-
-// A node that nobody can read is asked for once in a while: meanwhile the loop does
-// its other work, whatever the number of pods that wait for it.
-func TestNodeGetterThatHangsHoldsUpTheLoopOnce(t *testing.T) {
-	var hangs atomic.Bool
-	var reads atomic.Int64
-	inBubble(t, func(t *testing.T, w *world) {
-		web := pod("web", cpu("1"))
-		w.add(web)
-		require.Equal(t, v1.PodRunning, w.phase(web.UID))
-		hangs.Store(true)
-		reads.Store(0)
-		var waiting []*v1.Pod
-		for i := range 50 {
-			waiting = append(waiting, pod(fmt.Sprintf("p-%d", i)))
-		}
-		began := time.Now()
-		w.add(waiting...)
-		w.send(podmanager.OpUpdate, pod("web", cpu("2"))) // a resize waits, too
-		w.remove(web)
-		require.Empty(t, w.listed())
-		require.Equal(t, 10*time.Second, time.Since(began))
-		for _, p := range waiting {
-			require.Equal(t, "InvalidNodeInfo", condition(w.sink.Status(p.UID), syncloop.ConditionAdmitted).Reason)
-		}
-		sleep(10 * time.Minute)
-		require.LessOrEqual(t, reads.Load(), int64(7), "a tenth of the time")
-
-		hangs.Store(false)
-		w.NodeChanged()
-		sleep(12 * time.Second) // one read may be under way
-		for _, p := range waiting {
-			require.Equal(t, v1.PodRunning, w.phase(p.UID))
-		}
-	}, func(c *syncloop.Config) {
-		node := &v1.Node{Status: v1.NodeStatus{Allocatable: v1.ResourceList{
-			v1.ResourcePods: resource.MustParse("1000"), v1.ResourceCPU: resource.MustParse("4")}}}
-		c.Admission = &admission.Chain{
-			Ledger: admission.NewLedger(), Checks: admission.KubeletChecks(admission.Kubelet{}), OS: "linux",
-			Nodes: admission.NodeFunc(func(ctx context.Context, _ bool) (*v1.Node, error) {
-				reads.Add(1)
-				if hangs.Load() {
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}
-				return node, nil
-			}),
-		}
-	})
 }

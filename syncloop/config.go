@@ -140,6 +140,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Admission != nil && c.Admission.Ledger == nil {
 		errs = append(errs, errors.New("syncloop: Config.Admission.Ledger is nil"))
 	}
+	if c.Admission != nil && c.Admission.Patience == nil {
+		chain := *c.Admission
+		chain.Patience = new(admission.Patience)
+		c.Admission = &chain
+	}
 	if err := checkParts(c.Parts); err != nil {
 		errs = append(errs, err)
 	}

@@ -72,7 +72,6 @@ type SyncLoop struct {
 	listed bool
 
 	admitting admitting
-	away      away
 	// resizes are the pods that ask for other resources than they have.
 	resizes resize.Queue
 	// cleaning: mirrors are being deleted.

@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -36,8 +37,12 @@ func (l *SyncLoop) mirrorChanged(mirror *v1.Pod) {
 	}
 }
 
+// mirrorLimit is how long a sync waits for what its pod's mirror needs.
+const mirrorLimit = 10 * time.Second
+
 // reconcileMirror sees that a static pod has the mirror that it should have. It
-// is called by workers. What goes wrong does not hold up the pod.
+// is called by workers. What goes wrong does not hold up the pod, nor for long what
+// hangs: the pod may be the API server that is asked for.
 func (l *SyncLoop) reconcileMirror(ctx context.Context, pod *v1.Pod) {
 	if l.cfg.Mirrors == nil || !isStatic(pod) {
 		return
@@ -46,15 +51,17 @@ func (l *SyncLoop) reconcileMirror(ctx context.Context, pod *v1.Pod) {
 	if podmanager.PlanMirror(pod, mirror) == (podmanager.MirrorPlan{}) {
 		return
 	}
+	limited, cancel := context.WithTimeout(ctx, mirrorLimit)
+	defer cancel()
 	var node *v1.Node
 	if l.cfg.Nodes != nil {
-		n, err := l.cfg.Nodes.Node(ctx, false)
+		n, err := l.cfg.Nodes.Node(limited, false)
 		if err != nil {
 			l.log.Warn("no mirror is made while the node can't be read", "pod", podmanager.FullName(pod), "err", err)
 		}
 		node = n
 	}
-	if err := podmanager.ReconcileMirror(ctx, l.cfg.Mirrors, pod, mirror, node); err != nil && ctx.Err() == nil {
+	if err := podmanager.ReconcileMirror(limited, l.cfg.Mirrors, pod, mirror, node); err != nil && ctx.Err() == nil {
 		l.log.Warn("the mirror is not as it should be", "pod", podmanager.FullName(pod), "err", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podmanager"
@@ -102,6 +103,51 @@ func TestMirrorsThatCannotBeMadeHoldUpNothing(t *testing.T) {
 		sleep(90 * time.Second)
 		require.Equal(t, 1, api.Len(), "the next sync makes up for it")
 	})
+}
+
+// hangingMirrors is an API server that never answers.
+type hangingMirrors struct{}
+
+func (hangingMirrors) CreateMirror(ctx context.Context, _ *v1.Pod) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (hangingMirrors) DeleteMirror(ctx context.Context, _, _ string, _ types.UID) (bool, error) {
+	<-ctx.Done()
+	return false, ctx.Err()
+}
+
+// The API server may be a static pod itself: it starts though nobody makes its mirror.
+func TestStaticPodStartsWhileItsMirrorHangs(t *testing.T) {
+	for name, c := range map[string]struct {
+		nodeHangs bool
+		mirrors   podmanager.MirrorClient
+	}{
+		"the node":   {true, &podmanagertest.MirrorClient{}},
+		"the client": {false, hangingMirrors{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				p := pod("apiserver", static)
+				w.add(p)
+				sleep(25 * time.Second)
+				require.Equal(t, v1.PodRunning, w.phase(p.UID))
+				w.remove(p)
+				sleep(25 * time.Second)
+				require.Empty(t, w.listed())
+			}, func(cfg *syncloop.Config) {
+				cfg.Mirrors = c.mirrors
+				cfg.Nodes = admission.NodeFunc(func(ctx context.Context, _ bool) (*v1.Node, error) {
+					if c.nodeHangs {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node", UID: "node-uid"}}, nil
+				})
+			})
+		})
+	}
 }
 
 func TestReconcileSyncsOnlyWhereReadinessGatesDiffer(t *testing.T) {

@@ -149,12 +149,7 @@ func (l *SyncLoop) tryResizes() {
 		l.timers.set(resizePass, time.Now().Add(sourcesRetry))
 		return
 	}
-	for l.resizes.Ready() {
-		if _, away := l.nodeAway(); away {
-			l.timers.set(resizePass, l.away.until)
-			return
-		}
-		p, _ := l.resizes.Next()
+	for p, ok := l.resizes.Next(); ok; p, ok = l.resizes.Next() {
 		if r := l.pods[p.UID]; r != nil && r.size.pod != nil && !r.life.TerminationRequested() {
 			l.tryResize(r, p)
 		}
@@ -174,7 +169,6 @@ func (l *SyncLoop) tryResize(r *record, p resize.Pending) {
 		l.resizes.Block(p, nil)
 		return
 	}
-	l.noteNode([]admission.CheckVerdict{{Verdict: admission.RetryLater(v.Reason, v.Message, 0)}}, began)
 	if h := l.cfg.Hooks.PodResize; h != nil {
 		h(r.PodRef, v, time.Since(began))
 	}
