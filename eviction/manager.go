@@ -88,23 +88,24 @@ func (m *Manager) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(m.cfg.Interval)
 	defer timer.Stop()
-	for early := m.early; ; {
-		wait := m.cfg.Interval
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-early:
-			early, wait = nil, min(lookAgain, wait)
-		case <-timer.C:
-			early = m.early
-		}
+	early, wait := m.early, m.cfg.Interval
+	for ctx.Err() == nil {
 		if m.step(ctx) {
-			wait = 0
+			early, wait = m.early, m.cfg.Interval
+			continue
 		}
 		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-early:
+			early, wait = nil, min(lookAgain, m.cfg.Interval)
+		case <-timer.C:
+			early, wait = m.early, m.cfg.Interval
+		}
 	}
+	return ctx.Err()
 }
 
 // watch wakes the manager when the notifier does, and says once that it does not.

@@ -144,14 +144,9 @@ func (c *Cache) unwatchIdle(w *watch) {
 
 // follow watches until the context ends.
 func (c *Cache) follow(ctx context.Context, w *watch) {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(watchPause)
 	defer timer.Stop()
-	for pause := watchPause; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
+	for pause := watchPause; ctx.Err() == nil; {
 		err := c.attempt(ctx, w)
 		if ctx.Err() != nil {
 			return
@@ -161,6 +156,10 @@ func (c *Cache) follow(ctx context.Context, w *watch) {
 		}
 		timer.Reset(pause)
 		pause = min(2*pause, watchPauseMax)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
 	}
 }
 

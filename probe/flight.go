@@ -97,7 +97,7 @@ func (m *Manager) rest(now time.Time) {
 		m.wake = soon
 	}
 	if !m.wake.IsZero() {
-		m.timer.Reset(time.Until(m.wake))
+		m.arm()
 	}
 }
 

@@ -122,7 +122,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return ErrRan
 	}
 	m.ran, m.ctx = true, ctx
-	m.wake, m.timer = time.Now(), time.AfterFunc(0, m.tick)
+	m.wake, m.timer = time.Now(), time.AfterFunc(time.Nanosecond, m.tick)
 	m.mu.Unlock()
 
 	<-ctx.Done()
@@ -275,9 +275,13 @@ func (m *Manager) wakeUp() {
 	}
 	if wake := m.tickAfter(first.tracker.next); m.wake.IsZero() || wake.Before(m.wake) {
 		m.wake = wake
-		m.timer.Reset(time.Until(wake))
+		m.arm()
 	}
 }
+
+// arm has the next tick come when it is to. It never comes at once: two timers in a
+// bubble of testing/synctest that do can crash the race detector (golang/go#78156).
+func (m *Manager) arm() { m.timer.Reset(max(time.Until(m.wake), time.Nanosecond)) }
 
 // tickAfter is the first tick that is not before a time.
 func (m *Manager) tickAfter(t time.Time) time.Time {

@@ -68,18 +68,9 @@ const watchBegins = time.Second
 
 // relistLoop lists at once and then at intervals until the context ends.
 func (l *SyncLoop) relistLoop(ctx context.Context) {
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(l.relistInterval())
 	defer timer.Stop()
-	for failures := 0; ; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		case <-l.relister.soon:
-		}
-		if ctx.Err() != nil {
-			return
-		}
+	for failures := 0; ctx.Err() == nil; {
 		wait := l.relistInterval()
 		if err := l.relist(ctx); err != nil {
 			wait = min(relistBackoff<<min(failures, 10), relistBackoffMax)
@@ -88,6 +79,11 @@ func (l *SyncLoop) relistLoop(ctx context.Context) {
 			failures = 0
 		}
 		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		case <-l.relister.soon:
+		}
 	}
 }
 

@@ -90,12 +90,15 @@ type alarm struct {
 	ring  func()
 }
 
-// setFor arms the alarm for a time, unless it is armed for that.
+// setFor arms the alarm for a time, unless it is armed for that. It never rings at
+// once: two timers in a bubble of testing/synctest that do can crash the race
+// detector (golang/go#78156).
 func (a *alarm) setFor(at time.Time, now time.Time) {
+	wait := max(at.Sub(now), time.Nanosecond)
 	if a.timer == nil {
-		a.timer = time.AfterFunc(max(at.Sub(now), 0), a.ring)
+		a.timer = time.AfterFunc(wait, a.ring)
 	} else if !a.at.Equal(at) || !at.After(now) {
-		a.timer.Reset(max(at.Sub(now), 0))
+		a.timer.Reset(wait)
 	}
 	a.at = at
 }

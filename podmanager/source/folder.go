@@ -23,21 +23,9 @@ func keepReading(ctx context.Context, path string, noWatch bool, period time.Dur
 	if period <= 0 {
 		period = DefaultPeriod
 	}
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(period)
 	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case event := <-hints.events():
-			if !hints.concern(event.Name) {
-				continue
-			}
-			hints.drainFor(ctx, settle)
-		case <-hints.errors(): // what was missed may be anything
-			hints.drainFor(ctx, settle)
-		case <-timer.C:
-		}
+	for again := ctx.Err() == nil; again; again = hints.await(ctx, timer.C) {
 		hints.renew()
 		read()
 		timer.Reset(period)

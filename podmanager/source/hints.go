@@ -60,6 +60,26 @@ func (h *hints) concern(name string) bool {
 	return name == h.path || filepath.Dir(name) == h.path
 }
 
+// await waits for a hint, and for the end of what follows it, or for the period; it
+// returns false once the context ended.
+func (h *hints) await(ctx context.Context, period <-chan time.Time) bool {
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case event := <-h.events():
+			if !h.concern(event.Name) {
+				continue
+			}
+			h.drainFor(ctx, settle)
+		case <-h.errors(): // what was missed may be anything
+			h.drainFor(ctx, settle)
+		case <-period:
+		}
+		return true
+	}
+}
+
 // drainFor swallows events for a while, so that a burst leads to one read.
 func (h *hints) drainFor(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)

@@ -68,14 +68,9 @@ func (h *HTTP) Run(ctx context.Context, deliver func(podmanager.Report)) error {
 		period = DefaultPeriod
 	}
 	retry := min(firstRetry, period)
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(period)
 	defer timer.Stop()
 	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		}
 		report, answered := fetcher.fetch(ctx)
 		if ctx.Err() != nil {
 			return nil
@@ -87,6 +82,11 @@ func (h *HTTP) Run(ctx context.Context, deliver func(podmanager.Report)) error {
 		} else {
 			timer.Reset(retry)
 			retry = min(2*retry, period)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
 		}
 	}
 }

@@ -67,6 +67,9 @@ func (r *Runtime) handle(ctx context.Context, t *hookTarget, containerID string)
 	case h.HTTPGet != nil:
 		return r.httpHook(ctx, t)
 	case h.Sleep != nil:
+		if h.Sleep.Seconds <= 0 {
+			return nil
+		}
 		timer := time.NewTimer(time.Duration(h.Sleep.Seconds) * time.Second)
 		defer timer.Stop()
 		select {

@@ -210,15 +210,13 @@ func (b *bench) noneLeft(label string) error {
 func (b *bench) await(cond func() (bool, error)) error {
 	patience := time.NewTimer(b.patience)
 	defer patience.Stop()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
 	for {
 		ok, err := cond()
 		if ok || err != nil {
 			return err
 		}
 		select {
-		case <-tick.C:
+		case <-time.After(10 * time.Millisecond):
 		case <-patience.C:
 			return fmt.Errorf("not within %v", b.patience)
 		case <-b.ctx.Done():
