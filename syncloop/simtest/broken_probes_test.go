@@ -104,7 +104,10 @@ func TestBrokenProbesAreSeen(t *testing.T) {
 			brokenProbes{take: saying(probe.Startup, runtime.VerdictFailure, as(runtime.VerdictSuccess))}, "has started before its startup probe succeeded",
 		},
 		"no gate": {
-			brokenProbes{set: func(_ *brokenProbes, c *probe.Container) { c.State.Started = true }}, "is asked before its startup probe succeeded",
+			brokenProbes{
+				set:  func(_ *brokenProbes, c *probe.Container) { c.State.Started = true },
+				take: saying(probe.Startup, runtime.VerdictSuccess, nothing),
+			}, "is asked before its startup probe succeeded",
 		},
 		"restarts what is never to be": {
 			brokenProbes{runtime: func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
