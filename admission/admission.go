@@ -25,7 +25,8 @@ const (
 type Verdict struct {
 	Outcome Outcome
 	// Reason is one CamelCase word, Message a sentence; both empty when
-	// admitted. They are the kubelet's where the kubelet has the check.
+	// admitted. They are the kubelet's where the kubelet has the check. Of a
+	// refusal that has none a chain says which check it was.
 	Reason  string
 	Message string
 	// RetryAfter is how long to wait before the next try when Outcome is

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -102,7 +103,7 @@ func (c *Chain) Updated(before, after *v1.Pod) (said []Verdict) {
 	for _, check := range c.Checks {
 		if u, ok := check.Handler.(Updater); ok {
 			if v := u.Updated(before, after); v.Outcome != Admit {
-				said = append(said, v)
+				said = append(said, check.explained(v))
 			}
 		}
 	}
@@ -240,9 +241,21 @@ func (c Check) ask(ctx context.Context, req Request) (Verdict, error) {
 		return v, err
 	}
 	switch v.Outcome {
-	case Admit, Reject, Retry:
+	case Admit:
 		return v, nil
+	case Reject, Retry:
+		return c.explained(v), nil
 	default:
 		return v, fmt.Errorf("unknown outcome %q", v.Outcome)
 	}
+}
+
+// explained is a refusal that says who refused, where its handler does not say why:
+// statuses and events without a Reason help nobody.
+func (c Check) explained(v Verdict) Verdict {
+	v.Reason = cmp.Or(v.Reason, c.Name, ReasonUnexpectedAdmissionError)
+	if v.Message == "" {
+		v.Message = fmt.Sprintf("admission check %q does not say why", c.Name)
+	}
+	return v
 }

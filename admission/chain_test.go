@@ -370,6 +370,32 @@ func (hanging) Allocate(ctx context.Context, _ *v1.Pod) error {
 
 func (hanging) Free(*v1.Pod) {}
 
+// Who looks at the status of a pod learns at least who refused it.
+func TestRefusalWithoutReason(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		says            admission.Verdict
+		reason, message string
+	}{
+		{"Licence", admission.Rejected("", ""), "Licence", `admission check "Licence" does not say why`},
+		{"Licence", admission.RetryLater("", "", time.Second), "Licence", `admission check "Licence" does not say why`},
+		{"Licence", admission.Rejected("", "none is left"), "Licence", "none is left"},
+		{"Licence", admission.Rejected("NoLicence", ""), "NoLicence", `admission check "Licence" does not say why`},
+		{"", admission.Rejected("", ""), "UnexpectedAdmissionError", `admission check "" does not say why`},
+	} {
+		chain := kubeletChain(newNode(resources("pods", "1")))
+		chain.Checks = []admission.Check{{Name: c.name, Handler: admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+			return c.says, nil
+		})}}
+		d, err := chain.Admit(t.Context(), newPod("a", nil))
+		require.NoError(t, err)
+		want := c.says
+		want.Reason, want.Message = c.reason, c.message
+		require.Equal(t, want, d.Verdict)
+		require.Equal(t, want, d.Failures[0].Verdict)
+	}
+}
+
 // Thousands of ports, terms and containers are judged like any other.
 func TestHugePod(t *testing.T) {
 	pod := newPod("a", nil)

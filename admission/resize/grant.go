@@ -76,11 +76,8 @@ func decide(s Support, allocated, desired *v1.Pod, ask func() (admission.Decisio
 		return Verdict{Outcome: Fits}, nil
 	}
 	v := Verdict{Outcome: Deferred, Reason: d.Reason, Message: d.Message, Short: d.Short}
-	switch d.Reason {
-	case v1.PodReasonInfeasible:
+	if d.Reason == v1.PodReasonInfeasible {
 		v.Outcome = Infeasible
-	case "":
-		v.Reason = v1.PodReasonDeferred
 	}
 	return v, nil
 }

@@ -100,7 +100,7 @@ func TestOutcomesOfOtherChecks(t *testing.T) {
 		{admission.Rejected("Infeasible", "m"), resize.Infeasible, "Infeasible"},
 		{admission.Rejected("infeasible", "m"), resize.Deferred, "infeasible"},
 		// The kubelet counts it as a success.
-		{admission.Rejected("", "m"), resize.Deferred, "Deferred"},
+		{admission.Rejected("", "m"), resize.Deferred, "host"},
 	} {
 		chain := &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{
 			Name: "host", Handler: admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) { return tt.says, nil }),
