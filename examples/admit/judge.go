@@ -138,7 +138,7 @@ func (w *world) judge(ctx context.Context, o options) (*report, error) {
 		LeftOut: leftOut{Finished: w.finished, OtherNode: w.elsewhere},
 	}
 	if o.untilFull {
-		full, err := w.untilFull(ctx)
+		full, err := w.untilFull(ctx, o.explain)
 		rep.UntilFull, rep.Room = full, w.room()
 		return rep, err
 	}
@@ -156,33 +156,29 @@ func (w *world) judge(ctx context.Context, o options) (*report, error) {
 // ask judges one candidate, and has it count for the next if it is admitted.
 func (w *world) ask(ctx context.Context, pod *v1.Pod, o options) (answer, error) {
 	a := answer{Pod: nameOf(pod)}
-	if o.explain {
-		e, err := w.chain.Explain(ctx, pod)
-		if err != nil {
-			return a, err
-		}
-		a.Explanation = &e
-	}
 	chain := *w.chain
 	if o.each {
 		chain.Ledger = w.chain.Ledger.Fork()
 	}
 	judge := chain.Admit
 	if chain.Ledger.HasPod(pod) {
-		judge = chain.Resize // it runs, and goes on as it is if it may not have what it asks for
+		// It runs, and goes on as it is if it may not have what it asks for.
+		judge, chain.Preempt = chain.Resize, false
+	}
+	if o.explain {
+		e, err := chain.Explain(ctx, pod)
+		if err != nil {
+			return a, err
+		}
+		a.Explanation = &e
 	}
 	d, err := judge(ctx, pod)
 	if err != nil {
 		return a, err
 	}
-	a.Admitted = d.Outcome == admission.Admit || d.Plan != nil
-	a.Reason, a.Message = d.Reason, d.Message
+	a.Verdict, a.Reason, a.Message = d.Outcome, d.Reason, d.Message
 	if d.Plan != nil {
-		for _, v := range d.Plan.Victims {
-			a.Victims = append(a.Victims, victim{nameOf(v.Pod), v.QOS})
-			chain.Ledger.RemovePod(v.Pod)
-		}
-		a.Reason, a.Message = admission.ReasonPreempting, count(len(a.Victims), "pod", "pods")+" would be stopped for it"
+		a.admitByPlan(d.Plan, chain.Ledger)
 		return a, nil
 	}
 	for _, f := range d.Failures {
@@ -193,9 +189,22 @@ func (w *world) ask(ctx context.Context, pod *v1.Pod, o options) (answer, error)
 	return a, nil
 }
 
+// admitByPlan has those stopped who give way. A node says retry until they have; what
+// is asked here is whether the pod will run.
+func (a *answer) admitByPlan(plan *admission.Plan, ledger *admission.Ledger) {
+	for _, v := range plan.Victims {
+		a.Victims = append(a.Victims, victim{nameOf(v.Pod), v.QOS})
+		ledger.RemovePod(v.Pod)
+	}
+	a.Verdict, a.Message = admission.Admit, count(len(a.Victims), "pod", "pods")+" would be stopped for it"
+	if a.Explanation != nil {
+		a.Explanation.Outcome, a.Explanation.Message = a.Verdict, a.Message
+	}
+}
+
 // untilFull enters copies of the one candidate until one does not fit. Copies
 // preempt nobody.
-func (w *world) untilFull(ctx context.Context) (*fullness, error) {
+func (w *world) untilFull(ctx context.Context, explain bool) (*fullness, error) {
 	chain := *w.chain
 	chain.Preempt = false
 	candidate := w.candidates[0]
@@ -209,6 +218,11 @@ func (w *world) untilFull(ctx context.Context) (*fullness, error) {
 		}
 		if d.Outcome != admission.Admit {
 			f.Reason, f.Message = d.Reason, d.Message
+			if explain {
+				e, err := chain.Explain(ctx, &twin)
+				f.Explanation = &e
+				return f, err
+			}
 			return f, nil
 		}
 		f.Copies++

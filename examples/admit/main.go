@@ -10,7 +10,7 @@
 // counts for the next; with --each every one is judged by itself. One that runs
 // already, by its UID, is judged in its place, as a resize. --explain tells
 // of every check, -o json gives data, and --until-full says how many copies of
-// the candidate fit.
+// the one candidate fit, and what stops the next.
 //
 // Pods are kept out for the conditions that the node shows: MemoryPressure and its
 // kind. A node does not tell all: AppArmor is taken to be there, and of sysctls the
@@ -89,7 +89,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.output, "o", "table", "output: table or json")
 	f.BoolVar(&o.each, "each", false, "judge each candidate by itself")
 	f.BoolVar(&o.explain, "explain", false, "tell of every check")
-	f.BoolVar(&o.untilFull, "until-full", false, "say how many copies of the candidate fit")
+	f.BoolVar(&o.untilFull, "until-full", false, "say how many copies of the one candidate fit")
 	f.Usage = func() {
 		fmt.Fprintln(stderr, "usage: admit --node FILE [--pods FILE] [flags] CANDIDATE...")
 		f.PrintDefaults()
@@ -107,6 +107,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("--node is missing")
 	case len(o.candidates) == 0:
 		return o, errors.New("no candidate is given")
+	case o.untilFull && o.each:
+		return o, errors.New("--until-full takes one candidate, and --each is about several: leave one of them out")
 	case o.output != "table" && o.output != "json":
 		return o, fmt.Errorf("-o %s: it is table or json", o.output)
 	}

@@ -35,6 +35,7 @@ func TestGolden(t *testing.T) {
 		{"explain", []string{"--explain", "testdata/candidates.yaml"}, oneRefused},
 		{"one", []string{"testdata/small.json"}, allAdmitted},
 		{"until-full", []string{"--until-full", "testdata/small.json"}, allAdmitted},
+		{"until-full-explain", []string{"--until-full", "--explain", "testdata/small.json"}, allAdmitted},
 		{"until-full-json", []string{"--until-full", "-o", "json", "testdata/small.json"}, allAdmitted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,6 +106,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--node", "testdata/node.yaml", "--pods", "testdata", "testdata/small.json"}, "is a directory"},
 		{[]string{"--node", "testdata/node.yaml", "testdata/node.yaml"}, `kind is "Node", and should be Pod`},
 		{[]string{"--node", "testdata/node.yaml", "--until-full", "testdata/candidates.yaml"}, "takes one candidate, not 4"},
+		{[]string{"--node", "testdata/node.yaml", "--until-full", "--each", "testdata/small.json"}, "leave one of them out"},
 		{[]string{"--nonsense"}, "nonsense"},
 	} {
 		status, _, complaint := admit(t, "", c.args...)
@@ -136,6 +138,17 @@ func TestCandidateOfTheNameOfOneThatRuns(t *testing.T) {
 		require.Regexp(t, "cpu +"+c.used+" ", out)
 		require.Equal(t, c.uid == "", strings.Contains(complaint, "candidate default/web-1: a pod of that name runs already"), complaint)
 	}
+}
+
+// Nobody gives way to a pod that runs and wants more, and the explanation says so too.
+func TestExplanationOfACriticalPodThatGrows(t *testing.T) {
+	pod := "kind: Pod\nmetadata: {name: web-1, uid: 5f0f7b60-0001-4000-8000-000000000001}\n" +
+		"spec: {priority: 2000001000, containers: [{name: c, resources: {requests: {cpu: 1900m}}}]}"
+	status, out, _ := admit(t, pod, "--node", "testdata/node.yaml", "--pods", "testdata/running.yaml", "--explain", "-")
+	require.Equal(t, oneRefused, status)
+	require.Contains(t, out, "default/web-1  reject   OutOfcpu")
+	require.Contains(t, out, "default/web-1: reject, OutOfcpu: ")
+	require.NotContains(t, out, "Preempting")
 }
 
 // Bad nodes give an error with the field, or a verdict.

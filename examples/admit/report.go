@@ -36,7 +36,7 @@ type leftOut struct {
 
 type answer struct {
 	Pod         string                 `json:"pod"`
-	Admitted    bool                   `json:"admitted"`
+	Verdict     admission.Outcome      `json:"verdict"` // by preemption it is admit
 	Reason      string                 `json:"reason,omitempty"`
 	Message     string                 `json:"message,omitempty"`
 	Also        []obstacle             `json:"also,omitempty"` // what else stands in the way
@@ -55,10 +55,11 @@ type victim struct {
 }
 
 type fullness struct {
-	Pod     string `json:"pod"`
-	Copies  int    `json:"copies"`
-	Reason  string `json:"reason,omitempty"`
-	Message string `json:"message,omitempty"`
+	Pod         string                 `json:"pod"`
+	Copies      int                    `json:"copies"`
+	Reason      string                 `json:"reason,omitempty"`
+	Message     string                 `json:"message,omitempty"`
+	Explanation *admission.Explanation `json:"explanation,omitempty"` // of the next
 }
 
 // room is what there is of one resource once all is judged.
@@ -94,7 +95,7 @@ func (r *report) status() int {
 	if r.UntilFull != nil && r.UntilFull.Copies == 0 {
 		return oneRefused
 	}
-	if slices.ContainsFunc(r.Pods, func(a answer) bool { return !a.Admitted }) {
+	if slices.ContainsFunc(r.Pods, func(a answer) bool { return a.Verdict != admission.Admit }) {
 		return oneRefused
 	}
 	return allAdmitted
@@ -119,11 +120,7 @@ func (r *report) writeTable(out io.Writer) error {
 		fmt.Fprintln(w, "POD\tVERDICT\tREASON\tMESSAGE")
 	}
 	for _, a := range r.Pods {
-		verdict := "reject"
-		if a.Admitted {
-			verdict = "admit"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(a.Pod), verdict, or(a.Reason), or(a.Message))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(a.Pod), a.Verdict, or(a.Reason), or(a.Message))
 		for _, o := range a.Also {
 			fmt.Fprintf(w, "\talso\t%s\t%s\n", or(o.Reason), or(o.Message))
 		}
@@ -140,13 +137,23 @@ func (r *report) writeTable(out io.Writer) error {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(string(x.Resource)), x.Used.String(), x.Free.String(), x.Capacity.String())
 	}
 	w.Flush()
-	for _, a := range r.Pods {
-		if a.Explanation != nil {
-			fmt.Fprintf(&b, "\n%s", a.Explanation)
-		}
+	for _, e := range r.explanations() {
+		fmt.Fprintf(&b, "\n%s", e)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+func (r *report) explanations() (all []*admission.Explanation) {
+	if f := r.UntilFull; f != nil && f.Explanation != nil {
+		all = append(all, f.Explanation)
+	}
+	for _, a := range r.Pods {
+		if a.Explanation != nil {
+			all = append(all, a.Explanation)
+		}
+	}
+	return all
 }
 
 func or(s string) string {
