@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math"
 	"time"
 
@@ -63,10 +62,11 @@ func (c BackoffConfig) after(wait time.Duration) time.Duration {
 //	backoff = backoff.Started(start, time.Now())
 type Backoff struct {
 	Config  BackoffConfig
-	entries map[string]backoffEntry // by container name; never written to
+	entries []backoffEntry // one a container, few; never written to
 }
 
 type backoffEntry struct {
+	name      string        // of the container
 	key       uint64        // of the spec, see backoffKey
 	wait      time.Duration // of the next start
 	startedAt time.Time     // when the last start was decided
@@ -77,7 +77,7 @@ type backoffEntry struct {
 // Start returns the next start of the container: its restart count, and whether
 // and why it has to wait.
 func (b Backoff) Start(pod *v1.Pod, container *v1.Container, status *PodStatus, now time.Time) Start {
-	entry, known := b.entries[container.Name]
+	entry, known := b.of(container.Name)
 	newest := status.Container(container.Name)
 	start := Start{Container: container, RestartCount: max(entry.next, nextRestartCount(newest))}
 	known = known && entry.key == backoffKey(container)
@@ -126,11 +126,11 @@ func ranUntil(newest *ContainerStatus, now time.Time) time.Time {
 // Started returns the back-off after the start was decided at now. Call it before
 // the instance is made, whether or not that then works, as the kubelet does.
 func (b Backoff) Started(start Start, now time.Time) Backoff {
-	entry := b.entries[start.Container.Name]
+	entry, _ := b.of(start.Container.Name)
 	entry.key = backoffKey(start.Container)
 	entry.wait = start.NextWait
 	entry.startedAt = now
-	return b.with(start.Container.Name, entry)
+	return b.with(entry)
 }
 
 // Observe returns the back-off after the pod was seen like this; [Plan] calls it.
@@ -144,21 +144,24 @@ func (b Backoff) Observe(pod *v1.Pod, status *PodStatus) Backoff {
 		if newest == nil {
 			continue
 		}
-		entry, known := b.entries[c.Name]
+		entry, known := b.of(c.Name)
 		switch {
 		case !known:
-			b = b.with(c.Name, b.rebuild(c, newest, status))
+			b = b.with(b.rebuild(c, newest, status))
 		case entry.next < nextRestartCount(newest), newest.FinishedAt.After(entry.endedAt):
 			entry.next = max(entry.next, nextRestartCount(newest))
 			entry.endedAt = newest.FinishedAt
-			b = b.with(c.Name, entry)
+			b = b.with(entry)
 		}
 	}
 	return b
 }
 
 func (b Backoff) rebuild(c *v1.Container, newest *ContainerStatus, status *PodStatus) backoffEntry {
-	entry := backoffEntry{key: backoffKey(c), startedAt: newest.StartedAt, next: nextRestartCount(newest), endedAt: newest.FinishedAt}
+	entry := backoffEntry{
+		name: c.Name, key: backoffKey(c), next: nextRestartCount(newest),
+		startedAt: newest.StartedAt, endedAt: newest.FinishedAt,
+	}
 	if entry.startedAt.IsZero() {
 		entry.startedAt = newest.CreatedAt
 	}
@@ -176,11 +179,25 @@ func (b Backoff) rebuild(c *v1.Container, newest *ContainerStatus, status *PodSt
 	return entry
 }
 
-func (b Backoff) with(name string, entry backoffEntry) Backoff {
-	entries := make(map[string]backoffEntry, len(b.entries)+1)
-	maps.Copy(entries, b.entries)
-	entries[name] = entry
-	b.entries = entries
+// of is what is remembered of a container, and whether anything is.
+func (b Backoff) of(name string) (backoffEntry, bool) {
+	for i := range b.entries {
+		if b.entries[i].name == name {
+			return b.entries[i], true
+		}
+	}
+	return backoffEntry{name: name}, false
+}
+
+// with returns a copy with the entry in the place of the one of its name.
+func (b Backoff) with(entry backoffEntry) Backoff {
+	entries := make([]backoffEntry, 0, len(b.entries)+1)
+	for _, other := range b.entries {
+		if other.name != entry.name {
+			entries = append(entries, other)
+		}
+	}
+	b.entries = append(entries, entry)
 	return b
 }
 
@@ -213,8 +230,10 @@ func backoffKey(c *v1.Container) uint64 {
 	h := fnv.New64a()
 	h.Write([]byte(c.Image))
 	h.Write([]byte{0})
-	// Quantities, and maps of them, always have a JSON form.
-	resources, _ := json.Marshal(c.Resources)
-	h.Write(resources)
+	if r := &c.Resources; len(r.Requests)+len(r.Limits)+len(r.Claims) > 0 {
+		// Quantities, and maps of them, always have a JSON form.
+		resources, _ := json.Marshal(r)
+		h.Write(resources)
+	}
 	return h.Sum64()
 }

@@ -20,17 +20,16 @@ func ContainerHash(container *v1.Container) uint64 {
 		Name  string `json:"name"`
 	}{container.Image, container.Name})
 
-	text := make([]byte, 0, 4*len(spec)+16)
-	text = append(text, "([]uint8)["...)
+	h := fnv.New32a()
+	h.Write([]byte("([]uint8)["))
+	var digits [4]byte
 	for i, b := range spec {
 		if i > 0 {
-			text = append(text, ' ')
+			h.Write([]byte(" "))
 		}
-		text = strconv.AppendUint(text, uint64(b), 10)
+		h.Write(strconv.AppendUint(digits[:0], uint64(b), 10))
 	}
-	text = append(text, ']')
-	h := fnv.New32a()
-	h.Write(text)
+	h.Write([]byte("]"))
 	return uint64(h.Sum32())
 }
 

@@ -44,6 +44,7 @@ func Plan(in PlanInput) Actions {
 type planner struct {
 	PlanInput
 	actions Actions
+	inits   initScan
 }
 
 // replaceSandbox starts the pod from the beginning in a new sandbox, unless it

@@ -18,7 +18,8 @@ func (p *planner) initialize() (initialized bool) {
 	if len(containers) == 0 {
 		return true
 	}
-	s := initScan{planner: p, initialized: p.regularActive()}
+	s := &p.inits
+	s.initialized = p.regularActive()
 	s.reached = s.initialized
 	for i := len(containers) - 1; i >= 0; i-- {
 		c := &containers[i]
@@ -30,9 +31,9 @@ func (p *planner) initialize() (initialized bool) {
 			}
 			continue
 		case IsSidecar(c):
-			s.sidecar(i, instance)
+			p.sidecar(i, instance)
 		case !s.reached:
-			s.plain(i, instance)
+			p.plainInit(i, instance)
 		}
 		if p.actions.KillPod {
 			return false
@@ -51,7 +52,6 @@ func (p *planner) initialize() (initialized bool) {
 
 // initScan is the state of going through the init containers.
 type initScan struct {
-	*planner
 	starts []int // indexes to start, last first
 	// reached is set once a container was found that was started: those
 	// before it have had their turn.
@@ -62,78 +62,78 @@ type initScan struct {
 
 func (s *initScan) start(i int) { s.starts = append(s.starts, i) }
 
-// done notes that container i lets the next one start.
-func (s *initScan) done(i int) {
+// initDone notes that container i lets the next one start.
+func (p *planner) initDone(i int) {
 	switch {
-	case i == len(s.Pod.Spec.InitContainers)-1:
-		s.initialized = true
-	case !s.reached:
-		s.start(i + 1)
+	case i == len(p.Pod.Spec.InitContainers)-1:
+		p.inits.initialized = true
+	case !p.inits.reached:
+		p.inits.start(i + 1)
 	}
 }
 
-func (s *initScan) sidecar(i int, instance *ContainerStatus) {
+func (p *planner) sidecar(i int, instance *ContainerStatus) {
 	switch instance.State {
 	case StateCreated, StateExited:
-		s.start(i)
+		p.inits.start(i)
 	case StateRunning:
-		s.runningSidecar(i, instance)
+		p.runningSidecar(i, instance)
 	default:
-		s.restart(i, instance, KillUnknown, `Init container is in "unknown" state, try killing it before restart`)
+		p.restartInit(i, instance, KillUnknown, `Init container is in "unknown" state, try killing it before restart`)
 	}
 }
 
-func (s *initScan) runningSidecar(i int, instance *ContainerStatus) {
-	c := &s.Pod.Spec.InitContainers[i]
+func (p *planner) runningSidecar(i int, instance *ContainerStatus) {
+	c := &p.Pod.Spec.InitContainers[i]
 	if c.StartupProbe != nil {
-		switch s.Probes.Startup[instance.ID] {
+		switch p.Probes.Startup[instance.ID] {
 		case VerdictSuccess:
 		case VerdictFailure:
-			s.restart(i, instance, KillStartupProbe, fmt.Sprintf("Init container %s failed startup probe", c.Name))
+			p.restartInit(i, instance, KillStartupProbe, fmt.Sprintf("Init container %s failed startup probe", c.Name))
 			return
 		default:
 			return // the next one waits for the verdict
 		}
 	}
-	s.done(i)
+	p.initDone(i)
 	switch {
 	case hashChanged(c, instance):
-		s.restart(i, instance, KillOther, fmt.Sprintf("Init container %s definition changed", c.Name))
-	case c.LivenessProbe != nil && s.Probes.Liveness[instance.ID] == VerdictFailure:
-		s.restart(i, instance, KillLivenessProbe, fmt.Sprintf("Init container %s failed liveness probe", c.Name))
-	case s.restartsForResize(c, instance):
-		s.restart(i, instance, KillOther, fmt.Sprintf(messageResize, c.Name))
+		p.restartInit(i, instance, KillOther, fmt.Sprintf("Init container %s definition changed", c.Name))
+	case c.LivenessProbe != nil && p.Probes.Liveness[instance.ID] == VerdictFailure:
+		p.restartInit(i, instance, KillLivenessProbe, fmt.Sprintf("Init container %s failed liveness probe", c.Name))
+	case p.restartsForResize(c, instance):
+		p.restartInit(i, instance, KillOther, fmt.Sprintf(messageResize, c.Name))
 	}
 }
 
-// plain decides for the plain init container whose turn it is.
-func (s *initScan) plain(i int, instance *ContainerStatus) {
-	c := &s.Pod.Spec.InitContainers[i]
+// plainInit decides for the plain init container whose turn it is.
+func (p *planner) plainInit(i int, instance *ContainerStatus) {
+	c := &p.Pod.Spec.InitContainers[i]
 	switch instance.State {
 	case StateRunning:
 	case StateCreated:
-		s.start(i)
+		p.inits.start(i)
 	case StateExited:
 		switch {
 		case !initFailed(instance):
-			s.done(i)
-		case ShouldRestart(s.Pod, c, s.Status):
-			s.start(i)
+			p.initDone(i)
+		case ShouldRestart(p.Pod, c, p.Status):
+			p.inits.start(i)
 		default:
-			s.actions.KillPod = true
+			p.actions.KillPod = true
 		}
 	default:
-		if effectivePolicy(s.Pod, c) == v1.RestartPolicyNever {
-			s.actions.KillPod = true
+		if effectivePolicy(p.Pod, c) == v1.RestartPolicyNever {
+			p.actions.KillPod = true
 			return
 		}
-		s.restart(i, instance, KillUnknown, `Init container is in "unknown" state, try killing it before restart`)
+		p.restartInit(i, instance, KillUnknown, `Init container is in "unknown" state, try killing it before restart`)
 	}
 }
 
-func (s *initScan) restart(i int, instance *ContainerStatus, reason KillReason, message string) {
-	s.kill(&s.Pod.Spec.InitContainers[i], instance, reason, message)
-	s.start(i)
+func (p *planner) restartInit(i int, instance *ContainerStatus, reason KillReason, message string) {
+	p.kill(&p.Pod.Spec.InitContainers[i], instance, reason, message)
+	p.inits.start(i)
 }
 
 // initFailed tells whether an init container that ended did not do its work. One

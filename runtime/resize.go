@@ -50,9 +50,17 @@ type Resize struct {
 // Resizable are the requests and limits of cpu and memory among all resources of
 // a container: what may change while it runs.
 func Resizable(r v1.ResourceRequirements) v1.ResourceRequirements {
-	var own v1.ResourceRequirements
+	return v1.ResourceRequirements{Requests: resizableOf(r.Requests), Limits: resizableOf(r.Limits)}
+}
+
+func resizableOf(list v1.ResourceList) (own v1.ResourceList) {
 	for _, name := range resizable {
-		own = withResource(own, r, name)
+		if q, ok := list[name]; ok {
+			if own == nil {
+				own = v1.ResourceList{}
+			}
+			own[name] = q
+		}
 	}
 	return own
 }
