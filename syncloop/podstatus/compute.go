@@ -14,14 +14,18 @@ import (
 // Compute makes the status of a pod. It never panics, writes to nothing it is
 // given and keeps nothing of it. With its own result as what was said last, and
 // as what the API server has, it changes nothing.
-func Compute(in Input) Result { return compute(in, (*builder).refuseIllegal) }
+func Compute(in Input) Result { return compute(in, true) }
 
-// compute makes a status with a say in which transitions are legal.
-func compute(in Input, refuse func(*builder) *IllegalTransition) Result {
-	b := newBuilder(&in)
+// compute makes a status; a guarded one has no transition that can't be.
+func compute(in Input, guarded bool) Result {
+	var b builder // on the stack, for statuses are made all the time
+	b.begin(in)
 	b.identify()
 	b.containerStatuses()
-	illegal := refuse(b)
+	var illegal *IllegalTransition
+	if guarded {
+		illegal = b.refuseIllegal()
+	}
 	b.applyProbes()
 	b.settlePhase()
 	b.conditions()
@@ -33,7 +37,7 @@ func compute(in Input, refuse func(*builder) *IllegalTransition) Result {
 
 // builder makes one status, step by step.
 type builder struct {
-	in   *Input
+	in   Input
 	api  *v1.PodStatus // never nil, as the next two
 	said *v1.PodStatus // what was said last, else the pod's own status
 	old  *v1.PodStatus // said, or that of a mirror of this life
@@ -54,13 +58,11 @@ type builder struct {
 	events  []runtime.Event
 }
 
-func newBuilder(in *Input) *builder {
-	b := &builder{
-		in:      in,
-		api:     cmp.Or(in.API, &in.Pod.Status),
-		said:    cmp.Or(in.Previous, &in.Pod.Status),
-		verdict: in.Verdict,
-	}
+// begin takes the input and gathers what each step needs.
+func (b *builder) begin(in Input) {
+	b.in, b.verdict = in, in.Verdict
+	b.api = cmp.Or(in.API, &in.Pod.Status)
+	b.said = cmp.Or(in.Previous, &in.Pod.Status)
 	b.old = b.said
 	if in.Previous == nil && in.API != nil && b.sameLife(in.API) {
 		b.old = in.API
@@ -75,7 +77,6 @@ func newBuilder(in *Input) *builder {
 	if sandbox, ready := activeSandbox(in.Observed); ready {
 		b.active = b.ix.hasRegular(sandbox)
 	}
-	return b
 }
 
 // sameLife tells whether a status is of this life of the pod: it knows an instance

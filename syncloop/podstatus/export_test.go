@@ -3,5 +3,5 @@ package podstatus
 // ComputeUnguarded makes the status that the kubelet computes before it looks
 // for transitions that can't be, which is what was recorded of it.
 func ComputeUnguarded(in Input) Result {
-	return compute(in, func(*builder) *IllegalTransition { return nil })
+	return compute(in, false)
 }

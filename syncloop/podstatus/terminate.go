@@ -14,7 +14,8 @@ import (
 // never had their turn stay as they are. Of the input it uses Pod, API,
 // Previous, Verdict and Now.
 func Terminate(in Input) Result {
-	b := newBuilder(&in)
+	var b builder
+	b.begin(in)
 	b.resume()
 	loseInits(&b.status)
 	if initialized(in.Pod, b.old) {
@@ -78,7 +79,8 @@ func initialized(pod *v1.Pod, status *v1.PodStatus) bool {
 // result bears the verdict to remember.
 func Reject(in Input, reason, detail string) Result {
 	in.Verdict = &Verdict{Reason: reason, Message: "Pod was rejected: " + detail}
-	b := newBuilder(&in)
+	var b builder
+	b.begin(in)
 	b.resume()
 	return b.finish()
 }
