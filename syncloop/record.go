@@ -68,6 +68,8 @@ type record struct {
 	pastDeadline bool
 	// worked and ran: the hooks for its first work and for its start were called.
 	worked, ran bool
+	// shown is where readers see it, nil before that.
+	shown *published
 }
 
 // admissionWait says why a pod is not let in yet.

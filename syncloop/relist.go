@@ -237,6 +237,7 @@ func (l *SyncLoop) watchLoop(ctx context.Context, w runtime.Watcher) {
 		late := time.AfterFunc(watchBegins, l.relistSoon) // should it not say that it has begun
 		err := w.Watch(ctx, func(uid types.UID) {
 			if uid == "" { // it has begun: what was missed before shows in a list
+				late.Stop()
 				l.relistSoon()
 				return
 			}

@@ -2,6 +2,7 @@ package syncloop
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -47,18 +48,33 @@ type PodView struct {
 	TerminatingSince, Deadline time.Time
 }
 
-// views are the newest snapshots. Readers never wait for the loop.
+// views are what there is to see of each pod. Readers never wait for the loop, nor
+// it for them longer than it takes to copy one view.
 type views struct {
 	mu   sync.RWMutex
-	pods map[types.UID]*PodView
+	pods map[types.UID]*published
 }
 
-// publish makes a new snapshot of a pod.
+// published is the place of one pod's newest view. It is written over, and copied for
+// who reads: a pod changes far more often than anybody looks.
+type published struct {
+	mu   sync.Mutex
+	view PodView
+}
+
+func (p *published) copy() *PodView {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	v := p.view
+	return &v
+}
+
+// publish shows a pod as it stands.
 func (l *SyncLoop) publish(r *record) {
 	if l.pods[r.UID] != r {
 		return
 	}
-	v := &PodView{
+	v := PodView{
 		PodRef: r.PodRef, Pod: r.pod, Source: r.source, Status: r.status,
 		Stage: r.life.Stage, Work: r.life.Work, WorkSince: r.workSince,
 		RetryAt: r.life.Due, LastError: r.lastErr, Admitted: r.admitted, Refused: r.refused,
@@ -72,12 +88,23 @@ func (l *SyncLoop) publish(r *record) {
 		v.Waiting = "another static pod named " + r.fullName() + " has not ended"
 		v.WaitingSince = r.added
 	}
-	l.views.mu.Lock()
-	if l.views.pods == nil {
-		l.views.pods = map[types.UID]*PodView{}
+	if r.shown == nil {
+		r.shown = &published{view: v}
+		l.views.add(r.UID, r.shown)
+		return
 	}
-	l.views.pods[r.UID] = v
-	l.views.mu.Unlock()
+	r.shown.mu.Lock()
+	r.shown.view = v
+	r.shown.mu.Unlock()
+}
+
+func (v *views) add(uid types.UID, p *published) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.pods == nil {
+		v.pods = map[types.UID]*published{}
+	}
+	v.pods[uid] = p
 }
 
 func (v *views) drop(uid types.UID) {
@@ -88,10 +115,11 @@ func (v *views) drop(uid types.UID) {
 
 func (v *views) all() []*PodView {
 	v.mu.RLock()
-	defer v.mu.RUnlock()
-	pods := make([]*PodView, 0, len(v.pods))
-	for _, view := range v.pods {
-		pods = append(pods, view)
+	places := slices.AppendSeq(make([]*published, 0, len(v.pods)), maps.Values(v.pods))
+	v.mu.RUnlock()
+	pods := make([]*PodView, len(places))
+	for i, p := range places {
+		pods[i] = p.copy()
 	}
 	return pods
 }
@@ -109,7 +137,10 @@ func (l *SyncLoop) Pods() []*PodView {
 // Pod returns what is known of one pod.
 func (l *SyncLoop) Pod(uid types.UID) (*PodView, bool) {
 	l.views.mu.RLock()
-	defer l.views.mu.RUnlock()
-	v, ok := l.views.pods[uid]
-	return v, ok
+	p, ok := l.views.pods[uid]
+	l.views.mu.RUnlock()
+	if !ok {
+		return nil, false
+	}
+	return p.copy(), true
 }
