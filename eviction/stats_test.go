@@ -44,7 +44,7 @@ func TestJoinGivesARuntimesFiguresTheFormOfASummary(t *testing.T) {
 	require.EqualValues(t, 4, *stats.Volumes[0].InodesUsed)
 	_, err = joined.PodStats(t.Context(), "b")
 	require.ErrorIs(t, err, runtime.ErrNotFound)
-	evictiontest.Test(t, func(*testing.T) evictiontest.Subject {
+	evictiontest.TestStatsProvider(t, func(*testing.T) evictiontest.Subject {
 		return evictiontest.Subject{Provider: joined, Pods: []types.UID{"a"}}
 	})
 }

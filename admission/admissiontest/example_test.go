@@ -42,7 +42,10 @@ func ExampleCheckAllocator() {
 		admissiontest.Case{Name: "two ports", Pod: pod, Node: node, Room: 2})
 	fmt.Println(err)
 	// Output:
-	// Keeps, case "two ports": a pod that has its things is not let in again (rule: a pod that has its things is let in again, also when nothing is left, and gets nothing twice)
-	// ReleaseOnce, case "two ports": after the release of a pod that has nothing there is room for 1 more of them, and should be for 0 (rule: releasing a pod again, or one that has nothing, gives nothing back)
-	// TakesBack, case "two ports": after a resize that another Reserver undid there is room for 0 more of them, and should be for 1 (rule: more that was reserved for a pod, and not committed, is given back when it is asked for less)
+	// case "two ports": keeps: a pod that has its things is not let in again
+	// 	rule: a pod that has its things is let in again, also when nothing is left, and gets nothing twice
+	// release-once: after the release of a pod that has nothing there is room for 1 more of them, and should be for 0
+	// 	rule: releasing a pod again, or one that has nothing, gives nothing back
+	// takes-back: after a resize that another Reserver undid there is room for 0 more of them, and should be for 1
+	// 	rule: more that was reserved for a pod, and not committed, is given back when it is asked for less
 }

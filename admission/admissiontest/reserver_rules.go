@@ -10,50 +10,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/conformance"
 )
 
-// reserverRule is checked on as many tenancies as it opens, each with a new
-// Reserver that nobody has anything of.
-type reserverRule struct {
-	name, rule string
-	check      func(ctx context.Context, t *tenancy) error
-}
-
-var reserverRules = []reserverRule{
-	{"Room", "as many pods come in as the case says, and the same number with each new Reserver", hasRoom},
-	{"AdmitIsPure", "Admit sets nothing aside", admitIsPure},
-	{"WellFormed", "a reservation has no Reason, Message or Short; a refusal has a Reason and a Message", reservesWellFormed},
-	{"DoesNotWrite", "Reserve, Commit and Release write to nothing that they are given", reserveDoesNotWrite},
-	{"Keeps", "a pod that has its things is let in again, also when nothing is left, and gets nothing twice", keeps},
-	{"GivesBack", "what a pod had is there for the next when it is gone", givesBack},
-	{"RollsBack", "what was reserved and not committed is given back", rollsBack},
-	{"RefusalIsWhole", "a refusal leaves nothing set aside, not even a part", refusalIsWhole},
-	{"ReleaseOnce", "releasing a pod again, or one that has nothing, gives nothing back", releaseOnce},
-	{"Resize", "a pod that is refused more keeps what it has, and all that it got comes back", resizes},
-	{"TakesBack", "more that was reserved for a pod, and not committed, is given back when it is asked for less", takesBack},
-	{"EndedContext", "a call whose context has ended reserves all or nothing", endedContext},
-}
-
-// try runs a rule on a case; a panic is an error.
-func (r reserverRule) try(ctx context.Context, newReserver func() admission.Reserver, c Case) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = panicked(p)
-		}
-	}()
-	first, err := newTenancy(newReserver(), c, 0)
-	if err != nil {
-		return err
-	}
-	in, err := first.fill(ctx, mostPods)
-	if err != nil {
-		return err
-	}
-	t, err := newTenancy(newReserver(), c, len(in))
-	if err != nil {
-		return err
-	}
-	return r.check(ctx, t)
+// reserverRules are checked on tenancies, each with a new Reserver that nobody has
+// anything of.
+var reserverRules = conformance.Rules[*tenancy]{
+	{Name: "room", Text: "as many pods come in as the case says, and the same number with each new Reserver", Check: hasRoom},
+	{Name: "admit-is-pure", Text: "Admit sets nothing aside", Check: admitIsPure},
+	{Name: "well-formed", Text: "a reservation has no Reason, Message or Short; a refusal has a Reason and a Message", Check: reservesWellFormed},
+	{Name: "does-not-write", Text: "Reserve, Commit and Release write to nothing that they are given", Check: reserveDoesNotWrite},
+	{Name: "keeps", Text: "a pod that has its things is let in again, also when nothing is left, and gets nothing twice", Check: keeps},
+	{Name: "gives-back", Text: "what a pod had is there for the next when it is gone", Check: givesBack},
+	{Name: "rolls-back", Text: "what was reserved and not committed is given back", Check: rollsBack},
+	{Name: "refusal-is-whole", Text: "a refusal leaves nothing set aside, not even a part", Check: refusalIsWhole},
+	{Name: "release-once", Text: "releasing a pod again, or one that has nothing, gives nothing back", Check: releaseOnce},
+	{Name: "resize", Text: "a pod that is refused more keeps what it has, and all that it got comes back", Check: resizes},
+	{Name: "takes-back", Text: "more that was reserved for a pod, and not committed, is given back when it is asked for less", Check: takesBack},
+	{Name: "ended-context", Text: "a call whose context has ended reserves all or nothing", Check: endedContext},
 }
 
 func hasRoom(ctx context.Context, t *tenancy) error {
@@ -75,7 +49,7 @@ func admitIsPure(ctx context.Context, t *tenancy) error {
 
 func reservesWellFormed(ctx context.Context, t *tenancy) error {
 	pod := t.copy()
-	err := wellFormed(ctx, t.reserve(), t.request(pod))
+	err := wellFormed(ctx, t.reservation(pod))
 	t.reserver.Release(pod)
 	if err != nil {
 		return err
@@ -85,12 +59,12 @@ func reservesWellFormed(ctx context.Context, t *tenancy) error {
 	}
 	pod = t.copy()
 	defer t.reserver.Release(pod)
-	return wellFormed(ctx, t.reserve(), t.request(pod))
+	return wellFormed(ctx, t.reservation(pod))
 }
 
 func reserveDoesNotWrite(ctx context.Context, t *tenancy) error {
 	pod := t.copy()
-	if err := doesNotWrite(ctx, t.reserve(), t.request(pod)); err != nil {
+	if err := doesNotWrite(ctx, t.reservation(pod)); err != nil {
 		return err
 	}
 	before := pod.DeepCopy()

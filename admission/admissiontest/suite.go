@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/conformance"
 )
 
 // Case is a situation that a handler is asked about.
@@ -42,57 +43,45 @@ func Cases() []Case {
 // errNoCases keeps a suite from passing over nothing.
 var errNoCases = errors.New("there are no cases, so nothing is checked")
 
-// TestHandler runs the suite over a handler. One that sets something aside has a
-// suite of its own, [TestReserver].
+// TestHandler checks each rule of an [admission.AdmitHandler] in a subtest of each
+// case. One that sets something aside has a suite of its own, [TestReserver].
 func TestHandler(t *testing.T, h admission.AdmitHandler, cases ...Case) {
+	t.Helper()
+	testCases(t, handlerRules, asked(h), cases)
+}
+
+// CheckHandler is [TestHandler] without package testing: the error joins a
+// [conformance.RuleError] for each rule that is broken in a case. No cases are an
+// error too.
+func CheckHandler(ctx context.Context, h admission.AdmitHandler, cases ...Case) error {
+	return checkCases(ctx, handlerRules, asked(h), cases)
+}
+
+// testCases checks all rules in all cases.
+func testCases[S any](t *testing.T, rules conformance.Rules[S], in func(Case) conformance.Open[S], cases []Case) {
 	t.Helper()
 	if len(cases) == 0 {
 		t.Error(errNoCases)
 	}
-	for _, r := range rules {
-		t.Run(r.name, func(t *testing.T) {
-			for _, c := range cases {
-				if err := r.try(t.Context(), h, c); err != nil {
-					t.Errorf("case %q: %v\nrule: %s", c.Name, err, r.rule)
-				}
-			}
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			rules.Test(t, func(*testing.T) conformance.Open[S] { return in(c) }, conformance.Options{})
 		})
 	}
 }
 
-// CheckHandler is the suite as one error, which joins a *RuleError for each rule
-// that the handler breaks in a case; nil when it keeps all. Without cases there is
-// nothing to keep, which is an error too.
-func CheckHandler(ctx context.Context, h admission.AdmitHandler, cases ...Case) error {
+func checkCases[S any](ctx context.Context, rules conformance.Rules[S], in func(Case) conformance.Open[S], cases []Case) error {
 	if len(cases) == 0 {
 		return errNoCases
 	}
 	var broken []error
-	for _, r := range rules {
-		for _, c := range cases {
-			if err := r.try(ctx, h, c); err != nil {
-				broken = append(broken, &RuleError{Name: r.name, Rule: r.rule, Case: c.Name, Err: err})
-			}
+	for _, c := range cases {
+		if err := rules.Check(ctx, in(c), conformance.Options{}); err != nil {
+			broken = append(broken, fmt.Errorf("case %q: %w", c.Name, err))
 		}
 	}
 	return errors.Join(broken...)
 }
-
-// RuleError is one rule of a suite that is broken.
-type RuleError struct {
-	Name string // of the rule
-	Rule string // the sentence that it enforces
-	Case string // in which it was broken
-	Err  error  // what was seen
-}
-
-// Error says which rule was broken, in what case, and how.
-func (e *RuleError) Error() string {
-	return fmt.Sprintf("%s, case %q: %v (rule: %s)", e.Name, e.Case, e.Err, e.Rule)
-}
-
-// Unwrap returns Err.
-func (e *RuleError) Unwrap() error { return e.Err }
 
 // situation is a case made anew, so that what a broken handler does to one does
 // not reach the next.

@@ -60,16 +60,16 @@ func TestSuiteCatchesBrokenHandlers(t *testing.T) {
 	var calls atomic.Int64
 	admit := func(context.Context, admission.Request) (admission.Verdict, error) { return admission.Admitted(), nil }
 	for rule, broken := range map[string]admission.AdmitHandler{
-		"WellFormed, case \"static\"": admission.AdmitFunc(func(_ context.Context, r admission.Request) (admission.Verdict, error) {
+		"case \"static\": well-formed": admission.AdmitFunc(func(_ context.Context, r admission.Request) (admission.Verdict, error) {
 			return admission.Verdict{Outcome: admission.Reject}, nil
 		}),
-		"WellFormed, case \"room for all\"": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+		"case \"room for all\": well-formed": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
 			return admission.Verdict{Outcome: admission.Admit, Reason: "Why"}, nil
 		}),
 		"unknown outcome": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
 			return admission.Verdict{}, nil
 		}),
-		"Stable": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+		"stable": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
 			return admission.Rejected("Again", fmt.Sprint(calls.Add(1))), nil
 		}),
 		"wrote to the pod": admission.AdmitFunc(func(_ context.Context, r admission.Request) (admission.Verdict, error) {
@@ -84,13 +84,13 @@ func TestSuiteCatchesBrokenHandlers(t *testing.T) {
 			_ = r.Ledger.Add(r.Pod)
 			return admission.Admitted(), nil
 		}),
-		"HonestClass": classed{func(_ context.Context, r admission.Request) (admission.Verdict, error) {
+		"honest-class": classed{func(_ context.Context, r admission.Request) (admission.Verdict, error) {
 			if r.Node == nil {
 				return admission.Rejected("NoNode", "there is none"), nil
 			}
 			return admission.Admitted(), nil
 		}, admission.PodAlone},
-		"HonestShort": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
+		"honest-short": admission.AdmitFunc(func(context.Context, admission.Request) (admission.Verdict, error) {
 			return admission.RejectedShort([]admission.Shortage{{Resource: "cpu", Requested: 1}}), nil
 		}),
 		"panicked": admission.AdmitFunc(func(_ context.Context, r admission.Request) (admission.Verdict, error) {
@@ -103,7 +103,7 @@ func TestSuiteCatchesBrokenHandlers(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		require.ErrorContains(t, admissiontest.CheckHandler(t.Context(), &busy{}, admissiontest.Cases()...), "Concurrent")
+		require.ErrorContains(t, admissiontest.CheckHandler(t.Context(), &busy{}, admissiontest.Cases()...), "concurrent")
 	})
 	require.NoError(t, admissiontest.CheckHandler(t.Context(), admission.AdmitFunc(admit), admissiontest.Cases()...))
 }

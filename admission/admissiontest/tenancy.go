@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/conformance"
 )
 
 // mostPods is with how many pods a Reserver is filled at most.
@@ -26,6 +27,25 @@ type tenancy struct {
 	copies   int // made so far
 	in       []*v1.Pod
 	refusal  string // what the last one was told that was not let in
+}
+
+// occupied makes a tenancy of each case, and finds out with another one how much room
+// there is.
+func occupied(newReserver func() admission.Reserver) func(Case) conformance.Open[*tenancy] {
+	return func(c Case) conformance.Open[*tenancy] {
+		return func(ctx context.Context) (*tenancy, func() error, error) {
+			first, err := newTenancy(newReserver(), c, 0)
+			if err != nil {
+				return nil, nil, err
+			}
+			in, err := first.fill(ctx, mostPods)
+			if err != nil {
+				return nil, nil, err
+			}
+			t, err := newTenancy(newReserver(), c, len(in))
+			return t, nil, err
+		}
+	}
 }
 
 // newTenancy makes the situation of a case.
@@ -55,13 +75,13 @@ func (t *tenancy) copy() *v1.Pod {
 	return pod
 }
 
-// request is what the Reserver is asked about a pod that is not in.
-func (t *tenancy) request(pod *v1.Pod) admission.Request {
-	return admission.Request{Pod: pod, Node: t.node, Ledger: t.chain.Ledger, OS: t.chain.OS}
+// reservation asks the Reserver about a pod that is not in, without the chain.
+func (t *tenancy) reservation(pod *v1.Pod) question {
+	return question{
+		handler: admission.AdmitFunc(t.reserver.Reserve),
+		request: admission.Request{Pod: pod, Node: t.node, Ledger: t.chain.Ledger, OS: t.chain.OS},
+	}
 }
-
-// reserve asks the Reserver without the chain.
-func (t *tenancy) reserve() admission.AdmitHandler { return admission.AdmitFunc(t.reserver.Reserve) }
 
 // admit tells whether the pod is let in.
 func (t *tenancy) admit(ctx context.Context, pod *v1.Pod) (bool, error) {

@@ -1,5 +1,6 @@
 // Package evictiontest has what a host tests eviction with: a node whose
-// figures follow a script, and a suite for anyone's [eviction.StatsProvider].
+// figures follow a script, and a suite for anyone's [eviction.StatsProvider],
+// [TestStatsProvider].
 //
 //	var node evictiontest.Stats
 //	node.Set(eviction.MemoryAvailable, 900<<20, 4<<30)

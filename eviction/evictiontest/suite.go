@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -22,55 +23,34 @@ type Subject struct {
 	Pods []types.UID
 }
 
-// Rule is one thing that a StatsProvider keeps to.
-type Rule struct {
-	Name string
-	// Text is the sentence of the contract.
-	Text  string
-	check func(context.Context, Subject) error
+var rules = conformance.Rules[Subject]{
+	{Name: "measures", Text: "something is measured, without an error", Check: measuresSomething},
+	{Name: "possible", Text: "no figure is negative, beyond int64, or larger than its capacity", Check: isPossible},
+	{Name: "missing", Text: "what can't be measured is missing, not zero: no capacity is zero", Check: isMissing},
+	{Name: "times", Text: "every figure has a time, which never goes back", Check: timesGoOn},
+	{Name: "unknown", Text: "an unknown pod gives an error that wraps runtime.ErrNotFound", Check: unknownPod},
+	{Name: "pods", Text: "a pod's stats are those of the pod, and name no container or volume twice", Check: podsAreThemselves},
+	{Name: "own", Text: "what was returned is not written to later", Check: isNotShared},
+	{Name: "context", Text: "a call returns soon after its context ends, with an error", Check: obeysContext},
+	{Name: "concurrent", Text: "calls from many goroutines give what one gives", Check: isConcurrent},
 }
 
-// Rules are all rules of the suite.
-func Rules() []Rule {
-	return []Rule{
-		{"measures", "something is measured, without an error", measuresSomething},
-		{"possible", "no figure is negative, beyond int64, or larger than its capacity", isPossible},
-		{"missing", "what can't be measured is missing, not zero: no capacity is zero", isMissing},
-		{"times", "every figure has a time, which never goes back", timesGoOn},
-		{"unknown", "an unknown pod gives an error that wraps runtime.ErrNotFound", unknownPod},
-		{"pods", "a pod's stats are those of the pod, and name no container or volume twice", podsAreThemselves},
-		{"own", "what was returned is not written to later", isNotShared},
-		{"context", "a call returns soon after its context ends, with an error", obeysContext},
-		{"concurrent", "calls from many goroutines give what one gives", isConcurrent},
-	}
+// TestStatsProvider checks each rule of an [eviction.StatsProvider] in a subtest, each
+// with a provider of its own.
+func TestStatsProvider(t *testing.T, open func(t *testing.T) Subject) {
+	t.Helper()
+	rules.Test(t, func(t *testing.T) conformance.Open[Subject] {
+		s := open(t)
+		return func(context.Context) (Subject, func() error, error) { return s, nil, nil }
+	}, conformance.Options{})
 }
 
-// Check holds a provider against the rule; the error names it.
-func (r Rule) Check(ctx context.Context, s Subject) error {
-	if err := r.check(ctx, s); err != nil {
-		return fmt.Errorf("rule %s: %s: %w", r.Name, r.Text, err)
-	}
-	return nil
-}
-
-// Check goes through all rules and joins what is broken.
-func Check(ctx context.Context, s Subject) error {
-	var broken []error
-	for _, r := range Rules() {
-		broken = append(broken, r.Check(ctx, s))
-	}
-	return errors.Join(broken...)
-}
-
-// Test runs every rule as a test of its own. Each gets a provider from newSubject.
-func Test(t *testing.T, newSubject func(t *testing.T) Subject) {
-	for _, r := range Rules() {
-		t.Run(r.Name, func(t *testing.T) {
-			if err := r.Check(t.Context(), newSubject(t)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+// CheckStatsProvider is [TestStatsProvider] without package testing: the error joins a
+// [conformance.RuleError] for each rule that is broken.
+func CheckStatsProvider(ctx context.Context, open func() Subject) error {
+	return rules.Check(ctx, func(context.Context) (Subject, func() error, error) {
+		return open(), nil, nil
+	}, conformance.Options{})
 }
 
 // observe is what a provider says of its node.
@@ -204,28 +184,13 @@ func isNotShared(ctx context.Context, s Subject) error {
 	return nil
 }
 
-// soon bounds what "soon after the context" means.
-const soon = time.Minute
-
 func obeysContext(ctx context.Context, s Subject) error {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	returned := make(chan error, 1)
-	go func() {
-		_, err := s.Provider.NodeStats(ended)
-		returned <- err
-	}()
-	timer := time.NewTimer(soon)
-	defer timer.Stop()
-	select {
-	case err := <-returned:
-		if err == nil {
-			return errors.New("no error although the context had ended")
-		}
-		return nil
-	case <-timer.C:
-		return fmt.Errorf("still under way %s after its context ended", soon)
+	if _, err := s.Provider.NodeStats(ended); err == nil {
+		return errors.New("no error although the context had ended")
 	}
+	return nil
 }
 
 func isConcurrent(ctx context.Context, s Subject) error {
@@ -233,11 +198,14 @@ func isConcurrent(ctx context.Context, s Subject) error {
 	errs := make([]error, 8)
 	for i := range errs {
 		calls.Go(func() {
-			errs[i] = isPossible(ctx, s)
-			for _, uid := range s.Pods {
-				_, err := s.Provider.PodStats(ctx, uid)
-				errs[i] = errors.Join(errs[i], err)
-			}
+			errs[i] = conformance.Guard(func() error {
+				err := isPossible(ctx, s)
+				for _, uid := range s.Pods {
+					_, podErr := s.Provider.PodStats(ctx, uid)
+					err = errors.Join(err, podErr)
+				}
+				return err
+			})
 		})
 	}
 	calls.Wait()

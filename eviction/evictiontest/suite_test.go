@@ -2,7 +2,6 @@ package evictiontest_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/eviction"
 	"github.com/kubeparts/kubeparts/eviction/evictiontest"
 )
@@ -24,8 +24,8 @@ func subject(*testing.T) evictiontest.Subject {
 }
 
 func TestStatsKeepsToTheRules(t *testing.T) {
-	evictiontest.Test(t, subject)
-	require.NoError(t, evictiontest.Check(t.Context(), subject(t)))
+	evictiontest.TestStatsProvider(t, subject)
+	require.NoError(t, evictiontest.CheckStatsProvider(t.Context(), func() evictiontest.Subject { return subject(t) }))
 }
 
 // broken is a provider of which one thing is broken.
@@ -102,12 +102,13 @@ func TestSuiteCatchesBrokenProviders(t *testing.T) {
 		}}},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			s := subject(t)
-			c.broken.StatsProvider = s.Provider
-			s.Provider = c.broken
-			rules := evictiontest.Rules()
-			i := slices.IndexFunc(rules, func(r evictiontest.Rule) bool { return r.Name == c.rule })
-			require.ErrorContains(t, rules[i].Check(t.Context(), s), "rule "+c.rule+": "+rules[i].Text)
+			err := evictiontest.CheckStatsProvider(t.Context(), func() evictiontest.Subject {
+				s := subject(t)
+				c.broken.StatsProvider = s.Provider
+				s.Provider = c.broken
+				return s
+			})
+			require.Contains(t, conformance.Broken(err), c.rule, "%v", err)
 		})
 	}
 }

@@ -37,7 +37,7 @@ func TestRealPods(t *testing.T) {
 	require.NoError(t, err)
 	provider := eviction.Join(reader, rt)
 
-	evictiontest.Test(t, func(*testing.T) evictiontest.Subject {
+	evictiontest.TestStatsProvider(t, func(*testing.T) evictiontest.Subject {
 		return evictiontest.Subject{Provider: provider, Pods: pods}
 	})
 	for _, uid := range pods {

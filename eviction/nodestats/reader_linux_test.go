@@ -193,7 +193,7 @@ func TestRealNode(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("cgroup %q, layout %+v", r.Cgroup(), layout)
 	require.False(t, layout.DedicatedContainerFs)
-	evictiontest.Test(t, func(*testing.T) evictiontest.Subject {
+	evictiontest.TestStatsProvider(t, func(*testing.T) evictiontest.Subject {
 		return evictiontest.Subject{Provider: eviction.Join(r, noPods{})}
 	})
 }

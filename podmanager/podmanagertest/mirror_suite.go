@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"reflect"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
@@ -27,58 +27,28 @@ type MirrorAPI interface {
 // each with an empty API.
 func TestMirrorClient(t *testing.T, open func(t *testing.T) MirrorAPI) {
 	t.Helper()
-	for _, r := range mirrorRules {
-		t.Run(r.name, func(t *testing.T) {
-			if err := r.violation(t.Context(), open(t)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	mirrorRules.Test(t, func(t *testing.T) conformance.Open[MirrorAPI] {
+		api := open(t)
+		return func(context.Context) (MirrorAPI, func() error, error) { return api, nil, nil }
+	}, conformance.Options{})
 }
 
-// CheckMirrorClient checks what [TestMirrorClient] does, and returns the
-// [RuleError]s, joined.
+// CheckMirrorClient is [TestMirrorClient] without package testing: the error joins a
+// [conformance.RuleError] for each rule that is broken.
 func CheckMirrorClient(ctx context.Context, open func() MirrorAPI) error {
-	var broken []error
-	for _, r := range mirrorRules {
-		broken = append(broken, r.violation(ctx, open()))
-	}
-	return errors.Join(broken...)
+	return mirrorRules.Check(ctx, func(context.Context) (MirrorAPI, func() error, error) {
+		return open(), nil, nil
+	}, conformance.Options{})
 }
 
-type mirrorRule struct {
-	name, text string
-	check      func(context.Context, MirrorAPI) error
-}
-
-var mirrorRules = []mirrorRule{
-	{"create", "a mirror is created as it is given, under a UID of its own, and what is given is not written to", checkMirrorCreate},
-	{"create-again", "a mirror that is there already, with the same hash, is no error, and stays", checkMirrorCreateAgain},
-	{"create-another", "another mirror of the name is an error, and what is there stays", checkMirrorCreateAnother},
-	{"delete", "a mirror is deleted at once, that of the UID or, without one, any", checkMirrorDelete},
-	{"delete-other", "a mirror of another UID stays, and that is no error: deleted is false", checkMirrorDeleteOther},
-	{"delete-none", "that there is no mirror is no error: deleted is false", checkMirrorDeleteNone},
-	{"context", "a call returns soon after its context ends", checkMirrorContext},
-}
-
-// mirrorPatience is how long a rule waits for the calls that it makes.
-const mirrorPatience = 2 * time.Minute
-
-func (r mirrorRule) violation(ctx context.Context, api MirrorAPI) error {
-	result := make(chan error, 1)
-	go func() { result <- r.check(ctx, api) }()
-	limit := time.NewTimer(mirrorPatience)
-	defer limit.Stop()
-	var err error
-	select {
-	case err = <-result:
-	case <-limit.C:
-		err = fmt.Errorf("a call has not returned after %s", mirrorPatience)
-	}
-	if err != nil {
-		return &RuleError{Name: r.name, Text: r.text, Err: err}
-	}
-	return nil
+var mirrorRules = conformance.Rules[MirrorAPI]{
+	{Name: "create", Text: "a mirror is created as it is given, under a UID of its own, and what is given is not written to", Check: checkMirrorCreate},
+	{Name: "create-again", Text: "a mirror that is there already, with the same hash, is no error, and stays", Check: checkMirrorCreateAgain},
+	{Name: "create-another", Text: "another mirror of the name is an error, and what is there stays", Check: checkMirrorCreateAnother},
+	{Name: "delete", Text: "a mirror is deleted at once, that of the UID or, without one, any", Check: checkMirrorDelete},
+	{Name: "delete-other", Text: "a mirror of another UID stays, and that is no error: deleted is false", Check: checkMirrorDeleteOther},
+	{Name: "delete-none", Text: "that there is no mirror is no error: deleted is false", Check: checkMirrorDeleteNone},
+	{Name: "context", Text: "a call returns soon after its context ends", Check: checkMirrorContext},
 }
 
 const (

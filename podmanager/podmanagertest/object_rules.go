@@ -1,62 +1,63 @@
 package podmanagertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-func checkGet(v *objectVisit) error {
+func checkGet(ctx context.Context, v *objectVisit) error {
 	if err := errors.Join(v.put("a", "1"), v.put("b", "2")); err != nil {
 		return err
 	}
-	if err := errors.Join(v.untilReads("a", "1"), v.untilReads("b", "2")); err != nil {
+	if err := errors.Join(v.untilReads(ctx, "a", "1"), v.untilReads(ctx, "b", "2")); err != nil {
 		return err
 	}
 	if err := v.put("a", "3"); err != nil {
 		return err
 	}
-	return errors.Join(v.untilReads("a", "3"), v.untilReads("b", "2"))
+	return errors.Join(v.untilReads(ctx, "a", "3"), v.untilReads(ctx, "b", "2"))
 }
 
-func checkNotFound(v *objectVisit) error {
+func checkNotFound(ctx context.Context, v *objectVisit) error {
 	if err := errors.Join(v.put("a", "1"), v.world.Put(v.object("elsewhere", "b", "1"))); err != nil {
 		return err
 	}
-	if err := v.untilReads("a", "1"); err != nil {
+	if err := v.untilReads(ctx, "a", "1"); err != nil {
 		return err
 	}
-	object, err := v.world.Source().Get(v.ctx, suiteNamespace, "b")
+	object, err := v.world.Source().Get(ctx, suiteNamespace, "b")
 	if !apierrors.IsNotFound(err) {
 		return fmt.Errorf("an object of another namespace alone reads as %v, error %w", object, err)
 	}
 	if err := v.world.Delete(v.ref("a")); err != nil {
 		return err
 	}
-	return v.untilReads("a", "")
+	return v.untilReads(ctx, "a", "")
 }
 
-func checkWatchSet(v *objectVisit) error {
+func checkWatchSet(ctx context.Context, v *objectVisit) error {
 	err := errors.Join(v.put("a", "1"), v.put("b", "2"), v.world.Put(v.object("elsewhere", "a", "9")))
 	if err == nil {
-		err = errors.Join(v.untilReads("a", "1"), v.untilReads("b", "2"))
+		err = errors.Join(v.untilReads(ctx, "a", "1"), v.untilReads(ctx, "b", "2"))
 	}
 	if err != nil {
 		return err
 	}
-	if err := v.eachWatch(func(f *follower) error {
+	if err := v.eachWatch(ctx, "a", func(f *follower) error {
 		return f.untilHas(map[string]string{"a": "1", "b": "2"})
-	}, "a"); err != nil {
+	}); err != nil {
 		return err
 	}
-	return v.eachWatch(func(f *follower) error {
+	return v.eachWatch(ctx, "none", func(f *follower) error {
 		return f.untilHas(map[string]string{"none": ""})
-	}, "none")
+	})
 }
 
-func checkWatchChanges(v *objectVisit) error {
-	return v.eachWatch(func(f *follower) error {
+func checkWatchChanges(ctx context.Context, v *objectVisit) error {
+	return v.eachWatch(ctx, "a", func(f *follower) error {
 		if err := f.untilHas(nil); err != nil {
 			return err
 		}
@@ -77,23 +78,23 @@ func checkWatchChanges(v *objectVisit) error {
 			}
 		}
 		return nil
-	}, "a")
+	})
 }
 
-func checkWatchStop(v *objectVisit) error {
+func checkWatchStop(ctx context.Context, v *objectVisit) error {
 	if err := v.put("a", "1"); err != nil {
 		return err
 	}
 	var watches []*follower
-	err := v.eachWatch(func(f *follower) error {
+	err := v.eachWatch(ctx, "a", func(f *follower) error {
 		watches = append(watches, f)
 		return nil
-	}, "a")
+	})
 	if err == nil {
 		err = v.put("a", "2")
 	}
 	if err == nil {
-		err = v.untilReads("a", "2")
+		err = v.untilReads(ctx, "a", "2")
 	}
 	for _, f := range watches {
 		f.mu.Lock()
@@ -103,15 +104,15 @@ func checkWatchStop(v *objectVisit) error {
 	return err
 }
 
-func checkObjectSilence(v *objectVisit) error {
+func checkObjectSilence(ctx context.Context, v *objectVisit) error {
 	world, ok := v.world.(Breaker)
 	if !ok {
-		return errSkip
+		return errNoWay
 	}
 	if err := v.put("a", "1"); err != nil {
 		return err
 	}
-	return v.eachWatch(func(f *follower) error {
+	return v.eachWatch(ctx, "a", func(f *follower) error {
 		if err := f.untilHas(map[string]string{"a": "1"}); err != nil {
 			return err
 		}
@@ -126,5 +127,5 @@ func checkObjectSilence(v *objectVisit) error {
 			return fmt.Errorf("the world can't be mended: %w", mended)
 		}
 		return err
-	}, "a")
+	})
 }

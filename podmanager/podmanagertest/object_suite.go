@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
@@ -38,38 +39,44 @@ type ObjectSuite struct {
 }
 
 // objectRules, in the order in which they are checked.
-var objectRules = []rule[*objectVisit]{
-	{"get", "an object that is there is read as it was put", checkGet},
-	{"not-found", "one that is not there is an error for which apierrors.IsNotFound is true", checkNotFound},
-	{"watch-set", "the first word of a watch is an OpSet of what is there, and of nothing else", checkWatchSet},
-	{"watch-changes", "a watch says what is added, changed and removed, and nothing of others", checkWatchChanges},
-	{"watch-stop", "a watch returns soon after its context ends, and delivers nothing after that", checkWatchStop},
-	{"silence", "a world that can't be read is an error, and takes nothing back that a watch has said", checkObjectSilence},
+var objectRules = conformance.Rules[*objectVisit]{
+	{Name: "get", Text: "an object that is there is read as it was put", Check: checkGet},
+	{Name: "not-found", Text: "one that is not there is an error for which apierrors.IsNotFound is true", Check: checkNotFound},
+	{Name: "watch-set", Text: "the first word of a watch is an OpSet of what is there, and of nothing else", Check: checkWatchSet},
+	{Name: "watch-changes", Text: "a watch says what is added, changed and removed, and nothing of others", Check: checkWatchChanges},
+	{Name: "watch-stop", Text: "a watch returns soon after its context ends, and delivers nothing after that", Check: checkWatchStop},
+	{Name: "silence", Text: "a world that can't be read is an error, and takes nothing back that a watch has said", Check: checkObjectSilence},
 }
 
 // TestObjectSource checks each rule in a subtest, with every sort of watch that
 // the source has. A rule that needs what the world can't do is skipped.
 func TestObjectSource(t *testing.T, suite ObjectSuite) {
 	t.Helper()
-	testAll(t, objectRules, suite.visit)
+	objectRules.Test(t, func(*testing.T) conformance.Open[*objectVisit] { return suite.visit }, suite.options())
 }
 
-// Check checks all rules, and returns the violations, joined.
-func (s ObjectSuite) Check() error { return checkAll(objectRules, s.visit) }
+// CheckObjectSource is [TestObjectSource] without package testing: the error joins a
+// [conformance.RuleError] for each rule that is broken.
+func CheckObjectSource(ctx context.Context, suite ObjectSuite) error {
+	return objectRules.Check(ctx, suite.visit, suite.options())
+}
 
-func (s ObjectSuite) visit(check func(*objectVisit) error) error {
-	return opened(s.Open, func(world ObjectWorld) error {
-		ctx, cancel := context.WithTimeout(context.Background(), orDefault(s.Timeout))
-		defer cancel()
-		return check(&objectVisit{world: world, kind: s.Kind, ctx: ctx})
-	})
+func (s ObjectSuite) visit(context.Context) (*objectVisit, func() error, error) {
+	world, err := s.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	return &objectVisit{world: world, kind: s.Kind}, func() error { return closeWorld(world) }, nil
+}
+
+func (s ObjectSuite) options() conformance.Options {
+	return conformance.Options{Limit: orDefault(s.Timeout)}
 }
 
 // objectVisit is one rule's stay in a world.
 type objectVisit struct {
 	world ObjectWorld
 	kind  podmanager.ObjectKind
-	ctx   context.Context // ends when the rule has taken too long
 }
 
 const suiteNamespace = "suite"
@@ -103,13 +110,13 @@ func (v *objectVisit) put(name, value string) error {
 }
 
 // untilReads waits for an object to read as a value; "" is one that is not there.
-func (v *objectVisit) untilReads(name, want string) error {
+func (v *objectVisit) untilReads(ctx context.Context, name, want string) error {
 	source := v.world.Source()
 	for {
-		object, err := source.Get(v.ctx, suiteNamespace, name)
+		object, err := source.Get(ctx, suiteNamespace, name)
 		switch {
-		case v.ctx.Err() != nil:
-			return fmt.Errorf("%s does not read as %q: %w", name, want, v.ctx.Err())
+		case ctx.Err() != nil:
+			return fmt.Errorf("%s does not read as %q: %w", name, want, ctx.Err())
 		case want == "" && apierrors.IsNotFound(err):
 			return nil
 		case err == nil && object.Ref() != v.ref(name):
@@ -117,21 +124,21 @@ func (v *objectVisit) untilReads(name, want string) error {
 		case err == nil && valueOf(object) == want:
 			return nil
 		}
-		v.pause()
+		pause(ctx)
 	}
 }
 
-func (v *objectVisit) pause() {
+func pause(ctx context.Context) {
 	timer := time.NewTimer(time.Millisecond)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-v.ctx.Done():
+	case <-ctx.Done():
 	}
 }
 
 // eachWatch runs a check with every sort of watch that the source has.
-func (v *objectVisit) eachWatch(check func(*follower) error, name string) error {
+func (v *objectVisit) eachWatch(ctx context.Context, name string, check func(*follower) error) error {
 	source := v.world.Source()
 	sorts := map[string]func(context.Context, func(podmanager.ObjectReport)) error{}
 	if w, ok := source.(podmanager.NamespaceWatcher); ok {
@@ -145,13 +152,15 @@ func (v *objectVisit) eachWatch(check func(*follower) error, name string) error 
 		}
 	}
 	if len(sorts) == 0 {
-		return errSkip
+		return errNoWay
 	}
 	for sort, open := range sorts {
-		f := &follower{visit: v, one: sort == "WatchObject", watched: name, objects: map[string]string{}, done: make(chan error, 1)}
-		ctx, cancel := context.WithCancel(v.ctx)
-		f.cancel = cancel
-		go func() { f.done <- open(ctx, f.take) }()
+		watching, cancel := context.WithCancel(ctx)
+		f := &follower{
+			kind: v.kind, one: sort == "WatchObject", watched: name,
+			ctx: ctx, cancel: cancel, done: make(chan error, 1), objects: map[string]string{},
+		}
+		go func() { f.done <- open(watching, f.take) }()
 		err := check(f)
 		if err == nil {
 			err = f.stop()
@@ -166,10 +175,11 @@ func (v *objectVisit) eachWatch(check func(*follower) error, name string) error 
 
 // follower knows of the objects what a watch says.
 type follower struct {
-	visit   *objectVisit
+	kind    podmanager.ObjectKind
 	one     bool // it is the watch of one object
 	watched string
-	cancel  context.CancelFunc
+	ctx     context.Context    // of the rule
+	cancel  context.CancelFunc // of the watch
 	done    chan error
 
 	mu      sync.Mutex
@@ -195,7 +205,7 @@ func (f *follower) take(r podmanager.ObjectReport) {
 	}
 	for _, object := range r.Objects {
 		ref := object.Ref()
-		if ref.Kind != f.visit.kind || ref.Namespace != suiteNamespace || f.one && ref.Name != f.watched {
+		if ref.Kind != f.kind || ref.Namespace != suiteNamespace || f.one && ref.Name != f.watched {
 			f.breach = fmt.Errorf("it said something of %s", ref)
 		}
 		if r.Op == podmanager.OpRemove {
@@ -218,7 +228,7 @@ func (f *follower) until(what string, is func() bool) error {
 			return err
 		case ok:
 			return nil
-		case f.visit.ctx.Err() != nil:
+		case f.ctx.Err() != nil:
 			return fmt.Errorf("%s did not come: %s", what, state)
 		}
 		select {
@@ -231,7 +241,7 @@ func (f *follower) until(what string, is func() bool) error {
 			}
 		default:
 		}
-		f.visit.pause()
+		pause(f.ctx)
 	}
 }
 
@@ -266,7 +276,7 @@ func (f *follower) stop() error {
 			return fmt.Errorf("it returned %w", err)
 		}
 		return f.breach
-	case <-f.visit.ctx.Done():
+	case <-f.ctx.Done():
 		return errors.New("it did not return when its context had ended")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/stretchr/testify/require"
@@ -52,7 +53,7 @@ func TestBrokenBackends(t *testing.T) {
 				err := runtimetest.CheckBackend(t.Context(), func(context.Context) (runtimetest.BackendHarness, error) {
 					return fakeBackendHarness(runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{}), tt.broken), nil
 				}, runtimetest.Options{})
-				require.Contains(t, runtimetest.BrokenRules(err), tt.rule, "%v", err)
+				require.Contains(t, conformance.Broken(err), tt.rule, "%v", err)
 			})
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/stretchr/testify/require"
@@ -251,7 +252,7 @@ func TestBrokenRuntimes(t *testing.T) {
 				err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
 					return fakeHarness(tt.broken), nil
 				}, runtimetest.Options{})
-				require.Contains(t, runtimetest.BrokenRules(err), tt.rule, "%v", err)
+				require.Contains(t, conformance.Broken(err), tt.rule, "%v", err)
 			})
 		})
 	}
@@ -313,7 +314,7 @@ func TestRuntimeThatForgets(t *testing.T) {
 			}
 			return h, nil
 		}, runtimetest.Options{})
-		require.Equal(t, []string{"reopen"}, runtimetest.BrokenRules(err))
+		require.Equal(t, []string{"reopen"}, conformance.Broken(err))
 	})
 }
 
@@ -330,6 +331,6 @@ func TestRuntimeThatLeaks(t *testing.T) {
 				}})
 			}), nil
 		}, runtimetest.Options{Patience: 10 * time.Second})
-		require.Equal(t, []string{"no-goroutine-left"}, runtimetest.BrokenRules(err))
+		require.Equal(t, []string{"no-goroutine-left"}, conformance.Broken(err))
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	v1 "k8s.io/api/core/v1"
 )
 
@@ -81,7 +82,7 @@ func ShellPrograms(image string) Programs {
 // missing gives the error that skips a rule, unless the program can be had.
 func (p Program) missing(what string) error {
 	if p.Image == "" && len(p.Command) == 0 {
-		return skip("the host has no program that " + what)
+		return conformance.Skip("the host has no program that " + what)
 	}
 	return nil
 }
@@ -96,14 +97,14 @@ func (p Programs) check() error {
 
 func (p Programs) exits(code int32) (Program, error) {
 	if p.ExitsWith == nil {
-		return Program{}, skip("the host has no program that ends with an exit code")
+		return Program{}, conformance.Skip("the host has no program that ends with an exit code")
 	}
 	return p.ExitsWith(code), nil
 }
 
 func (p Programs) prints(text string) (Program, error) {
 	if p.Prints == nil {
-		return Program{}, skip("the host has no program that prints")
+		return Program{}, conformance.Skip("the host has no program that prints")
 	}
 	return p.Prints(text), nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -148,7 +149,7 @@ func containerStartFails(c *backendCase) error {
 	if err == nil {
 		return errors.New("the start of a container that can't start gave no error")
 	}
-	var skipped skipError
+	var skipped conformance.Skip
 	if errors.As(err, &skipped) || id == "" {
 		return err
 	}
@@ -260,7 +261,7 @@ func containerRemove(c *backendCase) error {
 
 func containerRemoveLog(c *backendCase) error {
 	if c.ReadLog == nil {
-		return skip("the host gives no way to read logs")
+		return conformance.Skip("the host gives no way to read logs")
 	}
 	p, err := c.Programs.prints("hello from the suite")
 	if err != nil {

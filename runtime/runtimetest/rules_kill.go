@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 )
@@ -216,7 +217,7 @@ func killOvertakes(c *runtimeCase) error {
 
 func killSidecarLast(c *runtimeCase) error {
 	if c.Limits.NoGrace {
-		return skip("the limit NoGrace makes each stop a kill")
+		return conformance.Skip("the limit NoGrace makes each stop a kill")
 	}
 	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
 	always := v1.ContainerRestartPolicyAlways

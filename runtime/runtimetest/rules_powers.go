@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -29,7 +30,7 @@ var powerRules = []rule[*runtimeCase]{
 func runtimeDoing(c *runtimeCase) error {
 	r, ok := c.Runtime.(runtime.Reporter)
 	if !ok {
-		return skip("it is no Reporter")
+		return conformance.Skip("it is no Reporter")
 	}
 	pod, _, err := c.server()
 	if err != nil {
@@ -46,7 +47,7 @@ func runtimeDoing(c *runtimeCase) error {
 func runtimeDoingStop(c *runtimeCase) error {
 	r, ok := c.Runtime.(runtime.Reporter)
 	if !ok {
-		return skip("it is no Reporter")
+		return conformance.Skip("it is no Reporter")
 	}
 	pod, _, err := c.stubborn()
 	if err != nil {
@@ -82,7 +83,7 @@ func runtimeDoingStop(c *runtimeCase) error {
 func runtimeWatch(c *runtimeCase) error {
 	w, ok := c.Runtime.(runtime.Watcher)
 	if !ok {
-		return skip("it is no Watcher")
+		return conformance.Skip("it is no Watcher")
 	}
 	watch := c.watch(w)
 	defer watch.cancel()
@@ -117,11 +118,11 @@ func (c *runtimeCase) execer(noCommand bool) (runtime.Execer, string, error) {
 	e, ok := c.Runtime.(runtime.Execer)
 	switch {
 	case !ok:
-		return nil, "", skip("it is no Execer")
+		return nil, "", conformance.Skip("it is no Execer")
 	case c.Limits.NoExec:
-		return nil, "", skip("the limit NoExec")
+		return nil, "", conformance.Skip("the limit NoExec")
 	case noCommand:
-		return nil, "", skip("the host has no such command")
+		return nil, "", conformance.Skip("the host has no such command")
 	}
 	_, st, err := c.server()
 	if err != nil {
@@ -178,11 +179,11 @@ func runtimeExecUnknown(c *runtimeCase) error {
 func runtimeLogs(c *runtimeCase) error {
 	logs, ok := c.Runtime.(runtime.LogReader)
 	if !ok {
-		return skip("it is no LogReader")
+		return conformance.Skip("it is no LogReader")
 	}
 	_, err := logs.Logs(c.ctx, "no-such-container", runtime.LogOptions{})
 	if errors.Is(err, runtime.ErrNotSupported) {
-		return skip("its Logs gives ErrNotSupported")
+		return conformance.Skip("its Logs gives ErrNotSupported")
 	}
 	if err := gone("Logs", err); err != nil {
 		return err
@@ -202,11 +203,11 @@ func runtimeLogs(c *runtimeCase) error {
 func runtimeStats(c *runtimeCase) error {
 	s, ok := c.Runtime.(runtime.StatsProvider)
 	if !ok {
-		return skip("it is no StatsProvider")
+		return conformance.Skip("it is no StatsProvider")
 	}
 	_, err := s.PodStats(c.ctx, "no-such-pod")
 	if errors.Is(err, runtime.ErrNotSupported) {
-		return skip("its PodStats gives ErrNotSupported")
+		return conformance.Skip("its PodStats gives ErrNotSupported")
 	}
 	if err := gone("PodStats", err); err != nil {
 		return err
@@ -230,7 +231,7 @@ func runtimeStats(c *runtimeCase) error {
 func runtimeClean(c *runtimeCase) error {
 	cleaner, ok := c.Runtime.(runtime.Cleaner)
 	if !ok {
-		return skip("it is no Cleaner")
+		return conformance.Skip("it is no Cleaner")
 	}
 	pod, _, err := c.server()
 	if err != nil {

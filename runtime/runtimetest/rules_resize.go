@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,7 +25,7 @@ func hasCPU(r *v1.ResourceRequirements, milli int64) error {
 
 func runtimeResize(c *runtimeCase) error {
 	if r, ok := c.Runtime.(runtime.Resizer); !ok || !r.CanResize() {
-		return skip("it can't resize")
+		return conformance.Skip("it can't resize")
 	}
 	if err := c.Programs.RunsForever.missing("runs"); err != nil {
 		return err
@@ -67,7 +68,7 @@ func runtimeResize(c *runtimeCase) error {
 func containerResize(c *backendCase) error {
 	r, ok := c.Backend.(runtime.ContainerResizer)
 	if !ok {
-		return skip("it is no ContainerResizer")
+		return conformance.Skip("it is no ContainerResizer")
 	}
 	_, id, err := c.started(c.Programs.RunsForever, "runs")
 	if err != nil {

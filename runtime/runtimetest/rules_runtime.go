@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 )
@@ -13,7 +14,7 @@ var runtimeWholeRules = []rule[*runtimeCase]{
 	{"independent", "A call for one pod that is slow delays no call for another pod.", runtimeIndependent},
 	{"concurrent", "Calls for different pods may come concurrently.", runtimeConcurrent},
 	{"reopen", "Pods outlive the agent: the next one sees the same containers, and restarts none.", runtimeReopen},
-	{leakRule, "No goroutine is left once it was closed.", runtimeLeaks},
+	{"no-goroutine-left", "No goroutine is left once it was closed.", runtimeLeaks},
 }
 
 func runtimeIndependent(c *runtimeCase) error {
@@ -60,9 +61,9 @@ func runtimeConcurrent(c *runtimeCase) error {
 func runtimeReopen(c *runtimeCase) error {
 	switch {
 	case c.Limits.DiesWithAgent:
-		return skip("the limit DiesWithAgent")
+		return conformance.Skip("the limit DiesWithAgent")
 	case c.Reopen == nil:
-		return skip("the host gives no way to reopen it")
+		return conformance.Skip("the host gives no way to reopen it")
 	}
 	pod, before, err := c.server()
 	if err != nil {
@@ -125,9 +126,9 @@ func (c *runtimeCase) sameAfter(pod *v1.Pod, before *runtime.PodStatus) error {
 	return nil
 }
 
-// runtimeLeaks uses all that may start a goroutine; checkRule looks for what is
-// left.
+// runtimeLeaks uses all that may start a goroutine; finish looks for what is left.
 func runtimeLeaks(c *runtimeCase) error {
+	c.noLeaks = true
 	if w, ok := c.Runtime.(runtime.Watcher); ok {
 		watch := c.watch(w)
 		defer watch.cancel()

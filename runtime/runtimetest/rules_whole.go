@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -20,7 +21,7 @@ var backendWholeRules = []rule[*backendCase]{
 	{"exec-cancel", "When its context ends, Exec kills the command and returns soon, with the context's error.", backendExecCancel},
 	{"exec-unknown", "Exec in a container that is unknown or ended is an error, ErrNotFound for an unknown one.", backendExecUnknown},
 	{"reopen", "Sandboxes and containers outlive the agent: the next one sees the same ones, unchanged, and can stop them.", backendReopen},
-	{leakRule, "No goroutine is left once it was closed.", backendLeaks},
+	{"no-goroutine-left", "No goroutine is left once it was closed.", backendLeaks},
 }
 
 func backendIndependent(c *backendCase) error {
@@ -89,7 +90,7 @@ func backendConcurrent(c *backendCase) error {
 func backendWatch(c *backendCase) error {
 	w, ok := c.Backend.(runtime.Watcher)
 	if !ok {
-		return skip("it is no Watcher")
+		return conformance.Skip("it is no Watcher")
 	}
 	watch := c.watch(w)
 	defer watch.cancel()
@@ -138,11 +139,11 @@ func (c *backendCase) execer(noCommand bool) (runtime.Execer, error) {
 	e, ok := c.Backend.(runtime.Execer)
 	switch {
 	case c.limits.NoExec:
-		return nil, skip("its limit NoExec")
+		return nil, conformance.Skip("its limit NoExec")
 	case !ok:
 		return nil, errors.New("it is no Execer, and its limits don't say NoExec")
 	case noCommand:
-		return nil, skip("the host has no such command")
+		return nil, conformance.Skip("the host has no such command")
 	}
 	return e, nil
 }
@@ -204,9 +205,9 @@ func backendExecUnknown(c *backendCase) error {
 func backendReopen(c *backendCase) error {
 	switch {
 	case c.limits.DiesWithAgent:
-		return skip("its limit DiesWithAgent")
+		return conformance.Skip("its limit DiesWithAgent")
 	case c.Reopen == nil:
-		return skip("the host gives no way to reopen it")
+		return conformance.Skip("the host gives no way to reopen it")
 	}
 	sb, sandboxID, err := c.sandbox()
 	if err != nil {
@@ -284,9 +285,9 @@ func (c *backendCase) snapshot(sandboxID string, ids []string) ([]string, error)
 	return lines, nil
 }
 
-// backendLeaks uses all that may start a goroutine; checkRule looks for what is
-// left.
+// backendLeaks uses all that may start a goroutine; finish looks for what is left.
 func backendLeaks(c *backendCase) error {
+	c.noLeaks = true
 	if w, ok := c.Backend.(runtime.Watcher); ok {
 		watch := c.watch(w)
 		defer watch.cancel()

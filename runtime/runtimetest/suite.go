@@ -2,15 +2,14 @@ package runtimetest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"runtime/pprof"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
+
+	"github.com/kubeparts/kubeparts/conformance"
 )
 
 // Options are for [CheckRuntime] and [CheckBackend]. The zero value is usable.
@@ -24,168 +23,66 @@ type Options struct {
 	Only func(rule string) bool
 }
 
-// RuleError is a rule of a contract that an implementation breaks.
-type RuleError struct {
-	// Name of the rule, such as kill-forced.
-	Name string
-	// Text is the rule in words.
-	Text string
-	// Err says how it was broken.
-	Err error
-}
-
-// Error gives the name of the rule, how it was broken, and its text.
-func (e *RuleError) Error() string {
-	return fmt.Sprintf("%s: %v\n\trule: %s", e.Name, e.Err, e.Text)
-}
-
-// Unwrap returns Err.
-func (e *RuleError) Unwrap() error { return e.Err }
-
-// BrokenRules returns the names of the rules that an error of [CheckRuntime] or
-// [CheckBackend] is made of.
-func BrokenRules(err error) []string {
-	var names []string
-	for _, e := range unjoin(err) {
-		var broken *RuleError
-		if errors.As(e, &broken) {
-			names = append(names, broken.Name)
-		}
-	}
-	return names
-}
-
-func unjoin(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()
-	}
-	return []error{err}
-}
-
-// rule is one sentence of a contract and how it is checked on a harness. The
-// check gives an error for a rule that is broken, or one that skip made.
+// rule is a [conformance.Rule] of which the case has the context.
 type rule[C any] struct {
 	name, text string
 	check      func(C) error
 }
 
-// guarded makes an error of a panic, so that it breaks one rule, and what the case
-// made is ended all the same.
-func guarded(call func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("it panicked: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return call()
+// suiteOf makes a suite of rules.
+func suiteOf[C any](rules []rule[C]) conformance.Rules[C] {
+	var suite conformance.Rules[C]
+	for _, r := range rules {
+		suite = append(suite, conformance.Rule[C]{
+			Name: r.name, Text: r.text,
+			Check: func(_ context.Context, c C) error { return r.check(c) },
+		})
+	}
+	return suite
 }
 
-// skipError says why a rule can't be checked.
-type skipError string
+// patience is how long to wait.
+func (o Options) patience() time.Duration {
+	if o.Patience <= 0 {
+		return time.Minute
+	}
+	return o.Patience
+}
 
-func (e skipError) Error() string { return string(e) }
-
-func skip(why string) error { return skipError(why) }
+// suite gives a rule the time to find out by itself what takes too long.
+func (o Options) suite() conformance.Options {
+	return conformance.Options{Limit: 10 * o.patience(), Only: o.Only, Logf: o.Logf}
+}
 
 // bench is what every case of a suite stands on.
 type bench struct {
 	ctx      context.Context
 	patience time.Duration
 	run      uint32 // random, so that cases may share what they run on
+	label    string // of the goroutines of the case
+	noLeaks  bool   // the rule is that none of them is left in the end
 	count    int
 }
 
-// subject opens the implementation for one case. What it returns besides checks
-// a rule on it; finish ends all that the case made, and the implementation.
-type subject[C any] func(*bench) (c C, finish func() error, err error)
-
-// checkRule checks one rule. The check gets a goroutine of its own, so that an
-// implementation that hangs costs that rule alone.
-func checkRule[C any](ctx context.Context, r rule[C], open subject[C], opts Options) error {
-	patience := opts.Patience
-	if patience <= 0 {
-		patience = time.Minute
-	}
-	// Calls end with the context, or the check is given up soon after.
-	ctx, cancel := context.WithTimeout(ctx, 10*patience)
-	defer cancel()
-	b := &bench{ctx: ctx, patience: patience, run: rand.Uint32()}
-	label := strconv.FormatUint(rand.Uint64(), 36)
-	result := make(chan error, 1)
-	go pprof.Do(ctx, pprof.Labels(leakLabel, label), func(ctx context.Context) {
-		b.ctx = ctx
-		c, finish, err := open(b)
-		if err != nil {
-			result <- fmt.Errorf("opening it: %w", err)
-			return
-		}
-		err = guarded(func() error { return r.check(c) })
-		if ferr := finish(); err == nil && ferr != nil {
-			err = fmt.Errorf("ending it: %w", ferr)
-		}
-		result <- err
-	})
-	var err error
-	select {
-	case err = <-result:
-	case <-time.After(11 * patience):
-		err = errors.New("a call does not return")
-	}
-	if err == nil && r.name == leakRule {
-		err = b.noneLeft(label)
-	}
-	var skipped skipError
-	if err == nil || errors.As(err, &skipped) {
-		return err
-	}
-	return &RuleError{Name: r.name, Text: r.text, Err: err}
+// newBench is called on the goroutine of the rule: what that starts, itself or through
+// others, carries its label.
+func newBench(ctx context.Context, opts Options) *bench {
+	b := &bench{patience: opts.patience(), run: rand.Uint32(), label: strconv.FormatUint(rand.Uint64(), 36)}
+	b.ctx = pprof.WithLabels(ctx, pprof.Labels(leakLabel, b.label))
+	pprof.SetGoroutineLabels(b.ctx)
+	return b
 }
 
-// checkAll checks all rules, one after another, and joins what is broken.
-func checkAll[C any](ctx context.Context, rules []rule[C], open subject[C], opts Options) error {
-	var errs []error
-	for _, r := range rules {
-		if opts.Only != nil && !opts.Only(r.name) {
-			continue
-		}
-		err := checkRule(ctx, r, open, opts)
-		var skipped skipError
-		switch {
-		case errors.As(err, &skipped):
-			if opts.Logf != nil {
-				opts.Logf("skipped %s: %s (%s)", r.name, skipped, r.text)
-			}
-		case err != nil:
-			errs = append(errs, err)
-		}
+// leakLabel is the key of the label that goroutines carry.
+const leakLabel = "runtimetest"
+
+// noneLeft returns nil once no goroutine of the case is left but its own, which calls
+// it in the end; where that is not the rule, it returns nil at once.
+func (b *bench) noneLeft() error {
+	if !b.noLeaks {
+		return nil
 	}
-	return errors.Join(errs...)
-}
-
-// testAll runs each rule as a subtest.
-func testAll[C any](t *testing.T, rules []rule[C], open func(*testing.T) subject[C]) {
-	for _, r := range rules {
-		t.Run(r.name, func(t *testing.T) {
-			err := checkRule(t.Context(), r, open(t), Options{})
-			var skipped skipError
-			switch {
-			case errors.As(err, &skipped):
-				t.Skipf("%s (%s)", skipped, r.text)
-			case err != nil:
-				t.Error(err)
-			}
-		})
-	}
-}
-
-const (
-	leakRule  = "no-goroutine-left"
-	leakLabel = "runtimetest"
-)
-
-// noneLeft returns nil once no goroutine is left that the case started, itself
-// or through others: they carry its label.
-func (b *bench) noneLeft(label string) error {
+	pprof.SetGoroutineLabels(context.Background())
 	var stacks string
 	err := b.await(func() (bool, error) {
 		var profile strings.Builder
@@ -194,7 +91,7 @@ func (b *bench) noneLeft(label string) error {
 		}
 		stacks = ""
 		for stack := range strings.SplitSeq(profile.String(), "\n\n") {
-			if strings.Contains(stack, strconv.Quote(leakLabel)+":"+strconv.Quote(label)) {
+			if strings.Contains(stack, strconv.Quote(leakLabel)+":"+strconv.Quote(b.label)) {
 				stacks += stack + "\n"
 			}
 		}
@@ -245,7 +142,7 @@ func (b *bench) soon(what string, call func()) error {
 // async makes a call that takes its time.
 func async(call func() error) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- guarded(call) }()
+	go func() { done <- conformance.Guard(call) }()
 	return done
 }
 

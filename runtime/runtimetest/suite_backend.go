@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,21 +37,21 @@ type BackendHarness struct {
 	Close func() error
 }
 
-// TestBackend checks that a Backend keeps the contract of [runtime.Backend], one
-// subtest a rule. Each gets a harness of its own; newBackend may call t.Parallel. It is no
-// proof: a Backend that
-// fails is wrong, one that passes may be. Run it with -race.
+// TestBackend checks each rule of [runtime.Backend] in a subtest. Each gets a harness of its
+// own; newBackend may call t.Parallel. Run it with -race.
 func TestBackend(t *testing.T, newBackend func(*testing.T) BackendHarness) {
-	testAll(t, backendRules, func(t *testing.T) subject[*backendCase] {
+	t.Helper()
+	opts := Options{}
+	suiteOf(backendRules).Test(t, func(t *testing.T) conformance.Open[*backendCase] {
 		h := newBackend(t)
-		return openBackend(func(context.Context) (BackendHarness, error) { return h, nil })
-	})
+		return openBackend(func(context.Context) (BackendHarness, error) { return h, nil }, opts)
+	}, opts.suite())
 }
 
 // CheckBackend is [TestBackend] without package testing: the error joins a
-// [RuleError] for each rule that is broken.
+// [conformance.RuleError] for each rule that is broken.
 func CheckBackend(ctx context.Context, newBackend func(context.Context) (BackendHarness, error), opts Options) error {
-	return checkAll(ctx, backendRules, openBackend(newBackend), opts)
+	return suiteOf(backendRules).Check(ctx, openBackend(newBackend, opts), opts.suite())
 }
 
 // backendCase is one rule being checked on one Backend.
@@ -62,8 +63,9 @@ type backendCase struct {
 	sandboxes []string
 }
 
-func openBackend(newBackend func(context.Context) (BackendHarness, error)) subject[*backendCase] {
-	return func(b *bench) (*backendCase, func() error, error) {
+func openBackend(newBackend func(context.Context) (BackendHarness, error), opts Options) conformance.Open[*backendCase] {
+	return func(ctx context.Context) (*backendCase, func() error, error) {
+		b := newBench(ctx, opts)
 		h, err := newBackend(b.ctx)
 		if err != nil {
 			return nil, nil, err
@@ -92,6 +94,7 @@ func (c *backendCase) finish() error {
 	if c.Close != nil {
 		errs = append(errs, c.Close())
 	}
+	errs = append(errs, c.noneLeft())
 	return errors.Join(errs...)
 }
 
@@ -178,7 +181,7 @@ func (c *backendCase) started(p Program, what string) (sandboxID, id string, err
 // stop.
 func (c *backendCase) stubborn() (sandboxID, id string, err error) {
 	if c.limits.NoGrace {
-		return "", "", skip("its limit NoGrace makes each stop a kill")
+		return "", "", conformance.Skip("its limit NoGrace makes each stop a kill")
 	}
 	sandboxID, id, err = c.started(c.Programs.IgnoresTerm, "ignores being asked to stop")
 	if err != nil || c.ReadLog == nil {

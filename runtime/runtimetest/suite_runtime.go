@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,21 +32,21 @@ type RuntimeHarness struct {
 	Close func() error
 }
 
-// TestRuntime checks that a Runtime keeps the contract of [runtime.Runtime], one
-// subtest a rule. Each gets a harness of its own; newRuntime may call t.Parallel. It is no
-// proof: a Runtime that
-// fails is wrong, one that passes may be. Run it with -race.
+// TestRuntime checks each rule of [runtime.Runtime] in a subtest. Each gets a harness of its
+// own; newRuntime may call t.Parallel. Run it with -race.
 func TestRuntime(t *testing.T, newRuntime func(*testing.T) RuntimeHarness) {
-	testAll(t, runtimeRules, func(t *testing.T) subject[*runtimeCase] {
+	t.Helper()
+	opts := Options{}
+	suiteOf(runtimeRules).Test(t, func(t *testing.T) conformance.Open[*runtimeCase] {
 		h := newRuntime(t)
-		return openRuntime(func(context.Context) (RuntimeHarness, error) { return h, nil })
-	})
+		return openRuntime(func(context.Context) (RuntimeHarness, error) { return h, nil }, opts)
+	}, opts.suite())
 }
 
 // CheckRuntime is [TestRuntime] without package testing: the error joins a
-// [RuleError] for each rule that is broken.
+// [conformance.RuleError] for each rule that is broken.
 func CheckRuntime(ctx context.Context, newRuntime func(context.Context) (RuntimeHarness, error), opts Options) error {
-	return checkAll(ctx, runtimeRules, openRuntime(newRuntime), opts)
+	return suiteOf(runtimeRules).Check(ctx, openRuntime(newRuntime, opts), opts.suite())
 }
 
 // runtimeCase is one rule being checked on one Runtime.
@@ -56,8 +57,9 @@ type runtimeCase struct {
 	pods []*v1.Pod
 }
 
-func openRuntime(newRuntime func(context.Context) (RuntimeHarness, error)) subject[*runtimeCase] {
-	return func(b *bench) (*runtimeCase, func() error, error) {
+func openRuntime(newRuntime func(context.Context) (RuntimeHarness, error), opts Options) conformance.Open[*runtimeCase] {
+	return func(ctx context.Context) (*runtimeCase, func() error, error) {
+		b := newBench(ctx, opts)
 		h, err := newRuntime(b.ctx)
 		if err != nil {
 			return nil, nil, err
@@ -84,6 +86,7 @@ func (c *runtimeCase) finish() error {
 	if c.Close != nil {
 		errs = append(errs, c.Close())
 	}
+	errs = append(errs, c.noneLeft())
 	return errors.Join(errs...)
 }
 
@@ -227,7 +230,7 @@ func (c *runtimeCase) server() (*v1.Pod, *runtime.PodStatus, error) {
 // stubborn makes a pod whose container ignores being asked to stop.
 func (c *runtimeCase) stubborn() (*v1.Pod, *runtime.PodStatus, error) {
 	if c.Limits.NoGrace {
-		return nil, nil, skip("the limit NoGrace makes each stop a kill")
+		return nil, nil, conformance.Skip("the limit NoGrace makes each stop a kill")
 	}
 	pod, st, err := c.up(c.Programs.IgnoresTerm, "ignores being asked to stop")
 	if err != nil {

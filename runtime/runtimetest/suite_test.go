@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/stretchr/testify/require"
@@ -76,7 +77,7 @@ func TestHarnessNeedsAProgram(t *testing.T) {
 		return runtimetest.RuntimeHarness{Runtime: runtimetest.NewFake(runtimetest.FakeConfig{})}, nil
 	}, runtimetest.Options{Only: func(rule string) bool { return rule == "kill" }})
 	require.ErrorContains(t, err, "Programs.RunsForever of the harness is missing")
-	require.Equal(t, []string{"kill"}, runtimetest.BrokenRules(err))
+	require.Equal(t, []string{"kill"}, conformance.Broken(err))
 }
 
 // What a host has no program for is skipped, with a line that says so.

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/synclooptest"
 )
@@ -94,7 +95,7 @@ func ExampleCheckStore() {
 
 	forgetful := func() (syncloop.Store, error) { return &synclooptest.Store{}, nil }
 	err = synclooptest.CheckStore(context.Background(), func() synclooptest.OpenStore { return forgetful })
-	fmt.Println("memory that each agent begins anew:", synclooptest.BrokenRules(err))
+	fmt.Println("memory that each agent begins anew:", conformance.Broken(err))
 	// Output:
 	// a file: <nil>
 	// memory that each agent begins anew: [durable as-it-was replace delete batch]

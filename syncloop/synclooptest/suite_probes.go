@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/probe/probetest"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -23,32 +24,30 @@ type OpenProbes func(ctx context.Context, prober probe.Prober) (syncloop.Probes,
 // own. What is slow about it is slow for the suite: it makes probes every 20 ms.
 func TestProbes(t *testing.T, open OpenProbes) {
 	t.Helper()
-	testAll(t, probesRules, func(t *testing.T) func() (*probed, error) {
-		return func() (*probed, error) { return newProbed(t.Context(), open) }
-	})
+	probesRules.Test(t, func(*testing.T) conformance.Open[*probed] { return open.subject }, conformance.Options{})
 }
 
-// CheckProbes checks what [TestProbes] does, and returns the rules that are broken as
-// joined [RuleError]s.
+// CheckProbes is [TestProbes] without package testing: the error joins a
+// [conformance.RuleError] for each rule that is broken.
 func CheckProbes(ctx context.Context, open OpenProbes) error {
-	return checkAll(ctx, probesRules, func() (*probed, error) { return newProbed(ctx, open) })
+	return probesRules.Check(ctx, open.subject, conformance.Options{})
 }
 
-var probesRules = []rule[*probed]{
-	{"verdict", "a verdict is told of its pod, container, kind and instance, the ID as it was given", checkProbesVerdict},
-	{"beginning", "what an instance begins with is no change: nothing is told before an attempt", checkProbesBeginning},
-	{"change", "a verdict is told once, and again when it has changed", checkProbesChange},
-	{"thresholds", "as many attempts in a row make a verdict as the probe says", checkProbesThresholds},
-	{"gate", "readiness and liveness wait for the startup probe of their instance", checkProbesGate},
-	{"hold", "after liveness has failed nobody asks until the next instance runs", checkProbesHold},
-	{"instance", "the next instance begins anew, and nothing is told of the one before", checkProbesInstance},
-	{"inherited", "what has started and is ready when it is first seen is so until its probes say otherwise", checkProbesInherited},
-	{"running", "what does not run is not asked", checkProbesRunning},
-	{"terminating", "of a pod that stops only readiness goes on being asked", checkProbesTerminating},
-	{"removed", "a pod that was removed is not asked, and nothing is told of it", checkProbesRemoved},
-	{"settings", "what Set says of a probe replaces what was said before", checkProbesSettings},
-	{"address", "a probe that needs an address waits until there is one", checkProbesAddress},
-	{"others", "probes that hang hold up neither those of other pods nor a call", checkProbesOthers},
+var probesRules = conformance.Rules[*probed]{
+	{Name: "verdict", Text: "a verdict is told of its pod, container, kind and instance, the ID as it was given", Check: checkProbesVerdict},
+	{Name: "beginning", Text: "what an instance begins with is no change: nothing is told before an attempt", Check: checkProbesBeginning},
+	{Name: "change", Text: "a verdict is told once, and again when it has changed", Check: checkProbesChange},
+	{Name: "thresholds", Text: "as many attempts in a row make a verdict as the probe says", Check: checkProbesThresholds},
+	{Name: "gate", Text: "readiness and liveness wait for the startup probe of their instance", Check: checkProbesGate},
+	{Name: "hold", Text: "after liveness has failed nobody asks until the next instance runs", Check: checkProbesHold},
+	{Name: "instance", Text: "the next instance begins anew, and nothing is told of the one before", Check: checkProbesInstance},
+	{Name: "inherited", Text: "what has started and is ready when it is first seen is so until its probes say otherwise", Check: checkProbesInherited},
+	{Name: "running", Text: "what does not run is not asked", Check: checkProbesRunning},
+	{Name: "terminating", Text: "of a pod that stops only readiness goes on being asked", Check: checkProbesTerminating},
+	{Name: "removed", Text: "a pod that was removed is not asked, and nothing is told of it", Check: checkProbesRemoved},
+	{Name: "settings", Text: "what Set says of a probe replaces what was said before", Check: checkProbesSettings},
+	{Name: "address", Text: "a probe that needs an address waits until there is one", Check: checkProbesAddress},
+	{Name: "others", Text: "probes that hang hold up neither those of other pods nor a call", Check: checkProbesOthers},
 }
 
 const (
@@ -69,10 +68,10 @@ type probed struct {
 	prober *probetest.Prober
 }
 
-func newProbed(ctx context.Context, open OpenProbes) (*probed, error) {
+func (open OpenProbes) subject(ctx context.Context) (*probed, func() error, error) {
 	prober := &probetest.Prober{}
 	p, err := open(ctx, prober)
-	return &probed{p, prober}, err
+	return &probed{p, prober}, nil, err
 }
 
 func podRef(name string) runtime.PodRef {

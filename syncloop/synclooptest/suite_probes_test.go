@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop"
@@ -284,7 +285,7 @@ func TestProbesSuiteFindsBrokenProbes(t *testing.T) {
 					s.Probes, err = manage(c.Config)(ctx, prober)
 					return &s, err
 				})
-				require.Contains(t, synclooptest.BrokenRules(err), c.rule, "%v", err)
+				require.Contains(t, conformance.Broken(err), c.rule, "%v", err)
 			})
 		})
 	}
@@ -301,7 +302,7 @@ func ExampleCheckProbes() {
 		}
 		return forgetful{m}, err
 	})
-	fmt.Println(synclooptest.BrokenRules(err))
+	fmt.Println(conformance.Broken(err))
 	// Output:
 	// [removed]
 }

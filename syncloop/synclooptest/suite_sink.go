@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
 
@@ -20,23 +21,26 @@ import (
 // and knows none of the pods. It is best run with the race detector.
 func TestSink(t *testing.T, open func(t *testing.T) syncloop.StatusSink) {
 	t.Helper()
-	testAll(t, sinkRules, func(t *testing.T) func() (syncloop.StatusSink, error) {
-		return func() (syncloop.StatusSink, error) { return open(t), nil }
-	})
+	sinkRules.Test(t, func(t *testing.T) conformance.Open[syncloop.StatusSink] {
+		sink := open(t)
+		return func(context.Context) (syncloop.StatusSink, func() error, error) { return sink, nil, nil }
+	}, conformance.Options{})
 }
 
-// CheckSink checks what [TestSink] does, and returns the rules that are broken as
-// joined [RuleError]s.
+// CheckSink is [TestSink] without package testing: the error joins a
+// [conformance.RuleError] for each rule that is broken.
 func CheckSink(ctx context.Context, open func() syncloop.StatusSink) error {
-	return checkAll(ctx, sinkRules, func() (syncloop.StatusSink, error) { return open(), nil })
+	return sinkRules.Check(ctx, func(context.Context) (syncloop.StatusSink, func() error, error) {
+		return open(), nil, nil
+	}, conformance.Options{})
 }
 
-var sinkRules = []rule[syncloop.StatusSink]{
-	{"life", "a sink takes a pod's life: also a pod without a mirror, and one that nobody knows any more", checkSinkLife},
-	{"again", "an update may come again, with its version, after one that arrived though it seemed not to", checkSinkAgain},
-	{"pods-at-once", "updates of different pods come concurrently", checkSinkPodsAtOnce},
-	{"read-only", "a sink writes to nothing that it is given", checkSinkReadOnly},
-	{"context", "a call returns soon after its context ends", checkSinkContext},
+var sinkRules = conformance.Rules[syncloop.StatusSink]{
+	{Name: "life", Text: "a sink takes a pod's life: also a pod without a mirror, and one that nobody knows any more", Check: checkSinkLife},
+	{Name: "again", Text: "an update may come again, with its version, after one that arrived though it seemed not to", Check: checkSinkAgain},
+	{Name: "pods-at-once", Text: "updates of different pods come concurrently", Check: checkSinkPodsAtOnce},
+	{Name: "read-only", Text: "a sink writes to nothing that it is given", Check: checkSinkReadOnly},
+	{Name: "context", Text: "a call returns soon after its context ends", Check: checkSinkContext},
 }
 
 // sunkUpdates are a pod's life, as a loop tells it.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/admission/resize"
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -31,24 +32,26 @@ type OpenStore func() (syncloop.Store, error)
 // store that is open there, if that is an io.Closer.
 func TestStore(t *testing.T, place func(t *testing.T) OpenStore) {
 	t.Helper()
-	testAll(t, storeRules, func(t *testing.T) func() (*storeDesk, error) { return newStoreDesk(place(t)) })
+	storeRules.Test(t, func(t *testing.T) conformance.Open[*storeDesk] { return openDesk(place(t)) }, conformance.Options{})
 }
 
-// CheckStore checks what [TestStore] does, and returns the rules that are broken
-// as joined [RuleError]s.
+// CheckStore is [TestStore] without package testing: the error joins a
+// [conformance.RuleError] for each rule that is broken.
 func CheckStore(ctx context.Context, place func() OpenStore) error {
-	return checkAll(ctx, storeRules, func() (*storeDesk, error) { return newStoreDesk(place())() })
+	return storeRules.Check(ctx, func(ctx context.Context) (*storeDesk, func() error, error) {
+		return openDesk(place())(ctx)
+	}, conformance.Options{})
 }
 
-var storeRules = []rule[*storeDesk]{
-	{"empty", "a new place holds no records, and that is no error", checkStoreEmpty},
-	{"durable", "what was committed is there when the place is opened again", checkStoreDurable},
-	{"as-it-was", "a record comes back as it was, whatever its texts are; times of its Status to the second", checkStoreAsItWas},
-	{"replace", "a record takes the place of the last one of its UID, whole; the same one again changes nothing", checkStoreReplace},
-	{"delete", "what is deleted does not come back, and what is not there can be deleted", checkStoreDelete},
-	{"batch", "a batch is committed as a whole, or there is an error; then the same batch can be committed again", checkStoreBatch},
-	{"read-only", "a store writes to nothing that it is given", checkStoreReadOnly},
-	{"context", "a call returns soon after its context ends", checkStoreContext},
+var storeRules = conformance.Rules[*storeDesk]{
+	{Name: "empty", Text: "a new place holds no records, and that is no error", Check: checkStoreEmpty},
+	{Name: "durable", Text: "what was committed is there when the place is opened again", Check: checkStoreDurable},
+	{Name: "as-it-was", Text: "a record comes back as it was, whatever its texts are; times of its Status to the second", Check: checkStoreAsItWas},
+	{Name: "replace", Text: "a record takes the place of the last one of its UID, whole; the same one again changes nothing", Check: checkStoreReplace},
+	{Name: "delete", Text: "what is deleted does not come back, and what is not there can be deleted", Check: checkStoreDelete},
+	{Name: "batch", Text: "a batch is committed as a whole, or there is an error; then the same batch can be committed again", Check: checkStoreBatch},
+	{Name: "read-only", Text: "a store writes to nothing that it is given", Check: checkStoreReadOnly},
+	{Name: "context", Text: "a call returns soon after its context ends", Check: checkStoreContext},
 }
 
 // storeDesk is a place, and the store that is open there.
@@ -57,15 +60,15 @@ type storeDesk struct {
 	store syncloop.Store
 }
 
-func newStoreDesk(open OpenStore) func() (*storeDesk, error) {
-	return func() (*storeDesk, error) {
+func openDesk(open OpenStore) conformance.Open[*storeDesk] {
+	return func(ctx context.Context) (*storeDesk, func() error, error) {
 		d := &storeDesk{open: open}
-		return d, d.reopen()
+		return d, nil, d.reopen(ctx)
 	}
 }
 
 // reopen begins anew, as the next agent would: it loads first.
-func (d *storeDesk) reopen() error {
+func (d *storeDesk) reopen(ctx context.Context) error {
 	if c, ok := d.store.(io.Closer); ok {
 		if err := c.Close(); err != nil {
 			return fmt.Errorf("close: %w", err)
@@ -76,7 +79,7 @@ func (d *storeDesk) reopen() error {
 		return fmt.Errorf("open: %w", err)
 	}
 	d.store = store
-	_, err = d.load(context.Background())
+	_, err = d.load(ctx)
 	return err
 }
 
@@ -104,7 +107,7 @@ func (d *storeDesk) load(ctx context.Context) (map[types.UID]string, error) {
 
 // holds tells whether the place, opened again, holds these records and no others.
 func (d *storeDesk) holds(ctx context.Context, want ...syncloop.Record) error {
-	if err := d.reopen(); err != nil {
+	if err := d.reopen(ctx); err != nil {
 		return err
 	}
 	have, err := d.load(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/synclooptest"
 )
@@ -116,7 +117,7 @@ func TestStoreSuiteFindsBrokenStores(t *testing.T) {
 					store.Store = &synclooptest.Store{}
 					return func() (syncloop.Store, error) { return store, nil }
 				})
-				require.Contains(t, synclooptest.BrokenRules(err), c.rule, "%v", err)
+				require.Contains(t, conformance.Broken(err), c.rule, "%v", err)
 				<-time.After(2 * time.Hour) // what hung has ended by then
 			})
 		})
@@ -128,7 +129,7 @@ func TestStoreSuiteFindsForgetfulStores(t *testing.T) {
 	err := synclooptest.CheckStore(t.Context(), func() synclooptest.OpenStore {
 		return func() (syncloop.Store, error) { return &synclooptest.Store{}, nil }
 	})
-	require.Contains(t, synclooptest.BrokenRules(err), "durable")
+	require.Contains(t, conformance.Broken(err), "durable")
 	require.ErrorContains(t, err, `record "a" is not there`)
 
 	err = synclooptest.CheckStore(t.Context(), func() synclooptest.OpenStore {

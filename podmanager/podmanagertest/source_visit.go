@@ -66,8 +66,8 @@ func (v *visit) write(pods ...string) error {
 	}
 }
 
-func (v *visit) start() {
-	ctx, cancel := context.WithCancel(context.Background())
+func (v *visit) start(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
 	r := &run{cancel: cancel, ended: make(chan error, 1), changed: make(chan struct{}, 1), pods: map[string]*v1.Pod{}}
 	v.run = r
 	source := v.world.Source()

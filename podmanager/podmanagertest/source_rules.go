@@ -1,42 +1,44 @@
 package podmanagertest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
-// rules, in the order in which they are checked. What deliver may be called
+// sourceRules, in the order in which they are checked. What deliver may be called
 // with, and when, and that what was handed over is not written to any more, is
 // watched throughout.
-var rules = []rule[*visit]{
-	{"empty", "an empty world that can be read is an answer: an empty OpSet", checkEmpty},
-	{"first-word", "the first word is an OpSet of all pods, so that the source counts as heard", checkFirstWord},
-	{"changes", "what is added, changed and removed in the world is said", checkChanges},
-	{"identity", "a pod has namespace, name and UID, and keeps them while it does not change, also over a new Run", checkIdentity},
-	{"handed-over", "pods that were handed over are not written to any more", checkHandedOver},
-	{"stop", "Run returns nil soon after its context ends, and delivers nothing after that", checkStop},
-	{"again", "a new Run says everything again", checkAgain},
-	{"silence", "a world that can't be read is an error, and what was said last stays", checkSilence},
-	{"one-bad", "a bad manifest is refused alone, by name, and its last good version stays", checkOneBad},
+var sourceRules = conformance.Rules[*visit]{
+	{Name: "empty", Text: "an empty world that can be read is an answer: an empty OpSet", Check: checkEmpty},
+	{Name: "first-word", Text: "the first word is an OpSet of all pods, so that the source counts as heard", Check: checkFirstWord},
+	{Name: "changes", Text: "what is added, changed and removed in the world is said", Check: checkChanges},
+	{Name: "identity", Text: "a pod has namespace, name and UID, and keeps them while it does not change, also over a new Run", Check: checkIdentity},
+	{Name: "handed-over", Text: "pods that were handed over are not written to any more", Check: checkHandedOver},
+	{Name: "stop", Text: "Run returns nil soon after its context ends, and delivers nothing after that", Check: checkStop},
+	{Name: "again", Text: "a new Run says everything again", Check: checkAgain},
+	{Name: "silence", Text: "a world that can't be read is an error, and what was said last stays", Check: checkSilence},
+	{Name: "one-bad", Text: "a bad manifest is refused alone, by name, and its last good version stays", Check: checkOneBad},
 }
 
-func checkEmpty(v *visit) error {
-	v.start()
+func checkEmpty(ctx context.Context, v *visit) error {
+	v.start(ctx)
 	if err := v.untilPods(); err != nil {
 		return err
 	}
 	return v.isFirst(podmanager.OpSet)
 }
 
-func checkFirstWord(v *visit) error {
+func checkFirstWord(ctx context.Context, v *visit) error {
 	if err := v.write("a", "b", "c"); err != nil {
 		return err
 	}
-	v.start()
+	v.start(ctx)
 	if err := v.until("a first word", func(r *run) bool { return r.firstOp != "" }); err != nil {
 		return err
 	}
@@ -62,8 +64,8 @@ var history = [][]string{
 	{"b 3", "d"},
 }
 
-func checkChanges(v *visit) error {
-	v.start()
+func checkChanges(ctx context.Context, v *visit) error {
+	v.start(ctx)
 	for _, pods := range history {
 		if err := v.write(pods...); err != nil {
 			return err
@@ -75,11 +77,11 @@ func checkChanges(v *visit) error {
 	return nil
 }
 
-func checkIdentity(v *visit) error {
+func checkIdentity(ctx context.Context, v *visit) error {
 	if err := v.write("a", "b"); err != nil {
 		return err
 	}
-	v.start()
+	v.start(ctx)
 	if err := v.untilPods("a", "b"); err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func checkIdentity(v *visit) error {
 	if err := v.stop(); err != nil {
 		return err
 	}
-	v.start()
+	v.start(ctx)
 	if err := v.untilPods("a", "b 2"); err != nil {
 		return err
 	}
@@ -124,8 +126,8 @@ func (v *visit) named() error {
 	return nil
 }
 
-func checkHandedOver(v *visit) error {
-	v.start()
+func checkHandedOver(ctx context.Context, v *visit) error {
+	v.start(ctx)
 	for _, pods := range slices.Concat(history, history) {
 		if err := v.write(pods...); err != nil {
 			return err
@@ -140,15 +142,15 @@ func checkHandedOver(v *visit) error {
 // afterRun is how long deliver is watched after Run has returned.
 const afterRun = 100 * time.Millisecond
 
-func checkStop(v *visit) error {
+func checkStop(ctx context.Context, v *visit) error {
 	if err := v.write("a"); err != nil {
 		return err
 	}
-	v.start()
+	v.start(ctx)
 	if err := v.stop(); err != nil { // before the first word, or in it
 		return err
 	}
-	v.start()
+	v.start(ctx)
 	if err := v.untilPods("a"); err != nil {
 		return err
 	}
@@ -167,12 +169,12 @@ func checkStop(v *visit) error {
 	return errors.Join(r.breaches...)
 }
 
-func checkAgain(v *visit) error {
+func checkAgain(ctx context.Context, v *visit) error {
 	if err := v.write("a", "b"); err != nil {
 		return err
 	}
 	for range 3 {
-		v.start()
+		v.start(ctx)
 		if err := errors.Join(v.untilPods("a", "b"), v.stop()); err != nil {
 			return err
 		}
@@ -180,15 +182,15 @@ func checkAgain(v *visit) error {
 	return nil
 }
 
-func checkSilence(v *visit) error {
+func checkSilence(ctx context.Context, v *visit) error {
 	world, ok := v.world.(Breaker)
 	if !ok {
-		return errSkip
+		return errNoWay
 	}
 	if err := v.write("a", "b"); err != nil {
 		return err
 	}
-	v.start()
+	v.start(ctx)
 	if err := v.untilPods("a", "b"); err != nil {
 		return err
 	}
@@ -213,15 +215,15 @@ func checkSilence(v *visit) error {
 	return v.until("a source that is well", func(r *run) bool { return r.err == nil })
 }
 
-func checkOneBad(v *visit) error {
+func checkOneBad(ctx context.Context, v *visit) error {
 	world, ok := v.world.(Spoiler)
 	if !ok {
-		return errSkip
+		return errNoWay
 	}
 	if err := v.write("a", "b"); err != nil {
 		return err
 	}
-	v.start()
+	v.start(ctx)
 	if err := v.untilPods("a", "b"); err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package podmanagertest
 
 import (
+	"context"
 	"errors"
+	"io"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
@@ -49,18 +52,47 @@ type SourceSuite struct {
 // to be checked is skipped.
 func TestSource(t *testing.T, suite SourceSuite) {
 	t.Helper()
-	testAll(t, rules, suite.visit)
+	sourceRules.Test(t, func(*testing.T) conformance.Open[*visit] { return suite.visit }, suite.options())
 }
 
-// Check checks all rules, and returns the violations, joined.
-func (s SourceSuite) Check() error { return checkAll(rules, s.visit) }
-
-func (s SourceSuite) visit(check func(*visit) error) error {
-	return opened(s.Open, func(world World) error {
-		v := &visit{world: world, timeout: orDefault(s.Timeout)}
-		return errors.Join(check(v), v.stop())
-	})
+// CheckSource is [TestSource] without package testing: the error joins a
+// [conformance.RuleError] for each rule that is broken.
+func CheckSource(ctx context.Context, suite SourceSuite) error {
+	return sourceRules.Check(ctx, suite.visit, suite.options())
 }
+
+func (s SourceSuite) visit(context.Context) (*visit, func() error, error) {
+	world, err := s.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	v := &visit{world: world, timeout: orDefault(s.Timeout)}
+	return v, func() error { return errors.Join(v.stop(), closeWorld(world)) }, nil
+}
+
+// options give a rule the time to find out by itself what takes too long.
+func (s SourceSuite) options() conformance.Options {
+	return conformance.Options{Limit: 4 * orDefault(s.Timeout)}
+}
+
+// orDefault is how long a source may take to do what it must.
+func orDefault(timeout time.Duration) time.Duration {
+	if timeout <= 0 {
+		return 2 * time.Minute
+	}
+	return timeout
+}
+
+// closeWorld ends a world that can be ended.
+func closeWorld(world any) error {
+	if closer, ok := world.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// errNoWay skips a rule.
+const errNoWay = conformance.Skip("the world can't do what this rule needs")
 
 // Labels by which the suite knows its pods again.
 const (
