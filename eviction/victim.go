@@ -181,8 +181,11 @@ func (s Stuck) event() runtime.Event {
 
 // String is the sentence of the event.
 func (s Stuck) String() string {
-	if s.Pods == 0 {
+	switch s.Pods {
+	case 0:
 		return fmt.Sprintf("The node is low on resource: %v, and there is no pod to evict", s.Resource)
+	case 1:
+		return fmt.Sprintf("The node is low on resource: %v, and its one pod may not be evicted", s.Resource)
 	}
 	return fmt.Sprintf("The node is low on resource: %v, and none of its %d pods may be evicted", s.Resource, s.Pods)
 }

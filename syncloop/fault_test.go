@@ -235,7 +235,7 @@ func TestUnexpectedUpdatesAreReportedAndChangeNothing(t *testing.T) {
 		w.send("PATCH", pod("web"))
 		require.Len(t, reports, 2)
 		require.ErrorIs(t, reports[0], syncloop.ErrUnexpectedUpdate)
-		require.EqualError(t, reports[1], `unexpected update: operation "PATCH" with 1 pods from source "test"`)
+		require.EqualError(t, reports[1], `unexpected update: operation "PATCH" with 1 pod from source "test"`)
 		require.Empty(t, w.Pods())
 	}, func(c *syncloop.Config) {
 		c.Hooks.UnexpectedUpdate = func(err error) { reports = append(reports, err) }

@@ -20,7 +20,7 @@ var ErrUnexpectedUpdate = errors.New("unexpected update")
 
 // HandleUnexpected reports an update that no loop can carry out.
 func (l *SyncLoop) HandleUnexpected(_ context.Context, u podmanager.Update) {
-	err := fmt.Errorf("%w: operation %q with %d pods from source %q", ErrUnexpectedUpdate, u.Op, len(u.Pods), u.Source)
+	err := fmt.Errorf("%w: operation %q with %s from source %q", ErrUnexpectedUpdate, u.Op, count(len(u.Pods), "pod", "pods"), u.Source)
 	l.log.Error("the update changes nothing", "err", err)
 	if h := l.cfg.Hooks.UnexpectedUpdate; h != nil {
 		h(err)

@@ -108,17 +108,18 @@ func (l *SyncLoop) relistHealth(now time.Time) HealthCheck {
 
 func sourceHealth(s podmanager.SourceStatus) HealthCheck {
 	c := HealthCheck{Name: "source " + s.Name, Since: s.LastReport, OK: s.Err == nil && !s.Ended}
-	c.Detail = fmt.Sprintf("wants %d pods", s.Pods)
+	c.Detail = "wants " + count(s.Pods, "pod", "pods")
+	kept := count(s.Pods, "pod is", "pods are") + " kept from it"
 	switch {
 	case s.Ended:
-		c.Detail = fmt.Sprintf("has ended; %d pods are kept from it", s.Pods)
+		c.Detail = "has ended; " + kept
 	case !s.Seen:
 		c.Detail = "has not said what it wants yet"
 		if s.Pods > 0 {
-			c.Detail += fmt.Sprintf("; %d pods are restored from disk", s.Pods)
+			c.Detail += "; " + count(s.Pods, "pod is", "pods are") + " restored from disk"
 		}
 	case s.Err != nil:
-		c.Detail = fmt.Sprintf("%d pods are kept from it", s.Pods)
+		c.Detail = kept
 	}
 	if s.Err != nil {
 		c.LastError, c.Since = s.Err.Error(), s.Since
@@ -207,7 +208,7 @@ func (d *sinkDriver) health(now time.Time) HealthCheck {
 		}
 	}
 	c.OK = c.Since.IsZero() || now.Sub(c.Since) < sinkLimit
-	c.Detail = fmt.Sprintf("%d statuses wait, %d were refused", len(d.entries), refused)
+	c.Detail = count(len(d.entries), "status waits, ", "statuses wait, ") + count(refused, "was refused", "were refused")
 	return c
 }
 
@@ -217,7 +218,7 @@ func (d *storeDriver) health() HealthCheck {
 	d.mu.Lock()
 	waiting := len(d.changes)
 	d.mu.Unlock()
-	c.Detail = fmt.Sprintf("%d records wait to be written", waiting)
+	c.Detail = count(waiting, "record waits", "records wait") + " to be written"
 	if err != nil {
 		c.Since, c.LastError = since, err.Error()
 	}
@@ -229,6 +230,14 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// count is a number with the word for one or for many.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // ago is a duration in the words of a person.

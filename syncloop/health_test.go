@@ -137,7 +137,7 @@ func TestHealthTellsOfEachSource(t *testing.T) {
 
 		reports <- podmanager.Report{Op: podmanager.OpSet, Pods: []*v1.Pod{pod("a")}}
 		synctest.Wait()
-		require.Equal(t, "wants 1 pods", w.check("source good").Detail)
+		require.Equal(t, "wants 1 pod", w.check("source good").Detail)
 		require.Contains(t, w.check("source silent").Detail, "has not said")
 
 		reports <- podmanager.Report{Err: errors.New("no such folder")}
@@ -145,7 +145,7 @@ func TestHealthTellsOfEachSource(t *testing.T) {
 		c := w.check("source good")
 		require.False(t, c.OK)
 		require.Equal(t, "no such folder", c.LastError)
-		require.Equal(t, "1 pods are kept from it", c.Detail)
+		require.Equal(t, "1 pod is kept from it", c.Detail)
 		cancel()
 		require.NoError(t, <-done)
 	})
@@ -217,7 +217,7 @@ func TestHealthTellsOfSinkAndStore(t *testing.T) {
 		w.add(pod("a"))
 		sleep(10 * time.Minute)
 		require.False(t, w.check("sink").OK)
-		require.Equal(t, "1 statuses wait, 1 were refused", w.check("sink").Detail)
+		require.Equal(t, "1 status waits, 1 was refused", w.check("sink").Detail)
 		require.Equal(t, "disk full", w.check("sink").LastError)
 		require.False(t, w.check("store").OK)
 		require.Contains(t, w.check("store").LastError, "disk full")

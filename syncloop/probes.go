@@ -162,11 +162,13 @@ func (l *SyncLoop) probeHealth(now time.Time) (HealthCheck, bool) {
 	}
 	s := reporter.Stats()
 	c := HealthCheck{Name: "probes", OK: s.Late < probeLimit, Limit: metav1.Duration{Duration: probeLimit}}
-	c.Detail = fmt.Sprintf("%d probes of %d pods, %d in flight, none waits", s.Probes, s.Pods, s.InFlight)
+	c.Detail = fmt.Sprintf("%s of %s, %d in flight", count(s.Probes, "probe", "probes"), count(s.Pods, "pod", "pods"), s.InFlight)
 	if s.Waiting > 0 {
 		c.Since = now.Add(-s.Late)
-		c.Detail = fmt.Sprintf("%d probes of %d pods, %d in flight; %d wait for their turn, the oldest for %s",
-			s.Probes, s.Pods, s.InFlight, s.Waiting, s.Late.Round(time.Millisecond))
+		c.Detail += fmt.Sprintf("; %s, the oldest for %s",
+			count(s.Waiting, "waits for its turn", "wait for their turn"), s.Late.Round(time.Millisecond))
+	} else {
+		c.Detail += ", none waits"
 	}
 	return c, true
 }

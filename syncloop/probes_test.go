@@ -468,7 +468,7 @@ func TestHealthAndExplainTellOfProbes(t *testing.T) {
 		sleep(500 * time.Millisecond)
 		c := w.check("probes")
 		require.True(t, c.OK)
-		require.Equal(t, "2 probes of 1 pods, 1 in flight, none waits", c.Detail)
+		require.Equal(t, "2 probes of 1 pod, 1 in flight, none waits", c.Detail)
 		sleep(5 * time.Second)
 		e, ok := w.Explain(p.UID)
 		require.True(t, ok)

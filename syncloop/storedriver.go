@@ -248,7 +248,7 @@ func (d *storeDriver) write(ctx context.Context, b Batch) error {
 	began := time.Now()
 	err := d.store.Commit(ctx, b)
 	if err != nil {
-		err = fmt.Errorf("commit %d records to the store: %w", records, err)
+		err = fmt.Errorf("commit %s to the store: %w", count(records, "record", "records"), err)
 		d.log.Error("what is remembered of pods was not written, it is tried again", "err", err)
 	}
 	d.trouble.note(err, time.Now())

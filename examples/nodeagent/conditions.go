@@ -99,8 +99,10 @@ func left(observations []eviction.Observation) string {
 // firstProblem is the worst that a manager met with in its last round.
 func firstProblem(h eviction.Health) string {
 	switch {
-	case h.Err != nil:
+	case h.Err != nil && h.Failures > 1:
 		return fmt.Sprintf("%v, %d rounds in a row", h.Err, h.Failures)
+	case h.Err != nil:
+		return h.Err.Error()
 	case h.KillErr != nil:
 		return h.KillErr.Error()
 	case len(h.Problems) > 0:

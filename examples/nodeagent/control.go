@@ -21,7 +21,6 @@ import (
 	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/podruntime"
-	"github.com/kubeparts/kubeparts/runtime/process"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
 
@@ -145,16 +144,16 @@ func (c *control) recent(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *control) logs(w http.ResponseWriter, r *http.Request) {
-	id, err := c.container(r)
+	x, err := c.container(r)
 	if err != nil {
 		refuse(w, err)
 		return
 	}
 	tail, _ := strconv.Atoi(r.FormValue("tail"))
 	defer patient(w)()
-	log, err := c.runtime.Logs(r.Context(), id, runtime.LogOptions{Follow: r.FormValue("follow") != "", TailLines: tail})
+	log, err := c.runtime.Logs(r.Context(), x.id, runtime.LogOptions{Follow: r.FormValue("follow") != "", TailLines: tail})
 	if err != nil {
-		refuse(w, err)
+		refuse(w, fmt.Errorf("%s: %w", x, err))
 		return
 	}
 	defer log.Close()
@@ -172,7 +171,7 @@ type execFrame struct {
 }
 
 func (c *control) exec(w http.ResponseWriter, r *http.Request) {
-	id, err := c.container(r)
+	x, err := c.container(r)
 	var req execRequest
 	if err == nil {
 		err = json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&req)
@@ -186,12 +185,12 @@ func (c *control) exec(w http.ResponseWriter, r *http.Request) {
 	}
 	defer patient(w)()
 	frames := newFrames(w)
-	code, err := c.runtime.Exec(r.Context(), id, req.Command, runtime.ExecIO{
+	code, err := c.runtime.Exec(r.Context(), x.id, req.Command, runtime.ExecIO{
 		Stdout: frames.writer(func(p []byte) execFrame { return execFrame{Stdout: p} }),
 		Stderr: frames.writer(func(p []byte) execFrame { return execFrame{Stderr: p} }),
 	})
 	if err != nil {
-		frames.send(execFrame{Error: err.Error()})
+		frames.send(execFrame{Error: x.noExec(err).Error()})
 		return
 	}
 	frames.send(execFrame{Exit: &code})
@@ -247,46 +246,6 @@ func (c *control) failingSources() (text string) {
 		}
 	}
 	return text
-}
-
-// container finds the newest instance of the container that a request names, or
-// of the only one.
-func (c *control) container(r *http.Request) (id string, err error) {
-	view, err := c.find(r.FormValue("pod"))
-	if err != nil {
-		return "", err
-	}
-	if view.Status == nil {
-		return "", fmt.Errorf("pod %s has no containers yet", view.Name)
-	}
-	wanted := r.FormValue("container")
-	var names []string
-	for _, list := range [][]v1.ContainerStatus{view.Status.ContainerStatuses, view.Status.InitContainerStatuses} {
-		for _, s := range list {
-			names = append(names, s.Name)
-			if wanted == s.Name || wanted == "" && len(view.Status.ContainerStatuses) == 1 {
-				return containerID(s)
-			}
-		}
-	}
-	if len(names) == 0 {
-		return "", fmt.Errorf("pod %s has no containers: see nodeagent explain", view.Name)
-	}
-	if wanted == "" {
-		return "", fmt.Errorf("pod %s has several containers, name one of %s", view.Name, strings.Join(names, ", "))
-	}
-	return "", fmt.Errorf("pod %s has no container %s, but %s", view.Name, wanted, strings.Join(names, ", "))
-}
-
-func containerID(s v1.ContainerStatus) (string, error) {
-	id := s.ContainerID
-	if id == "" && s.LastTerminationState.Terminated != nil {
-		id = s.LastTerminationState.Terminated.ContainerID
-	}
-	if id == "" {
-		return "", fmt.Errorf("container %s was never started", s.Name)
-	}
-	return strings.TrimPrefix(id, process.Name+"://"), nil
 }
 
 func writeJSONAnswer(w http.ResponseWriter, v any) {

@@ -29,6 +29,7 @@ func TestAskingARunningAgent(t *testing.T) {
 	y.root = filepath.Join(filepath.Dir(y.root), strings.Repeat("long", 40))
 	y.put("a", y.sleeper("a", "1"))
 	y.put("talk", strings.Replace(y.sleeper("talk", "1"), "echo $$$$", "echo hello; echo $$$$", 1))
+	y.put("done", strings.Replace(y.sleeper("done", "1"), "exec sleep 100000", "exit 3", 1)+"  restartPolicy: Never\n")
 	y.put("gone", "apiVersion: v1\nkind: Pod\nmetadata: {name: gone}\nspec: {containers: [{name: main, image: local}]}\n")
 	_, said, code := asked(t, y.root, "status")
 	require.Equal(t, exitFault, code)
@@ -49,7 +50,7 @@ func TestAskingARunningAgent(t *testing.T) {
 	require.Equal(t, exitOK, code)
 	var status answer
 	require.NoError(t, json.Unmarshal([]byte(out), &status))
-	require.Len(t, status.Pods, 3)
+	require.Len(t, status.Pods, 4)
 
 	out, _, code = asked(t, y.root, "explain", "gone")
 	require.Equal(t, exitOK, code)
@@ -81,6 +82,11 @@ func TestAskingARunningAgent(t *testing.T) {
 	require.Equal(t, 4, code)
 	require.Equal(t, "out\n", out)
 	require.Equal(t, "err\n", said)
+
+	eventually(t, func() bool {
+		_, said, code = asked(t, y.root, "exec", "done", "--", "true")
+		return code == exitFault && strings.HasSuffix(said, "container main of pod default/done-node does not run: it exited with 3\n")
+	}, "exec says of what has ended that it has")
 
 	out, _, code = asked(t, y.root, "dump")
 	require.Equal(t, exitOK, code)

@@ -21,7 +21,11 @@ type RetiredError struct {
 
 // Error says what becomes of the pods.
 func (e *RetiredError) Error() string {
-	return fmt.Sprintf("source %s is not configured any more; its %d pods go once all other sources have said what they want", e.Source, e.Pods)
+	pods := fmt.Sprintf("%d pods go", e.Pods)
+	if e.Pods == 1 {
+		pods = "one pod goes"
+	}
+	return fmt.Sprintf("source %s is not configured any more; its %s once all other sources have said what they want", e.Source, pods)
 }
 
 // Sources returns the sources to give to a podmanager.Config in the place of
