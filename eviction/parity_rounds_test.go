@@ -262,7 +262,7 @@ func (o *recordedOutcome) conditions(conditions []v1.NodeConditionType) {
 	o.PIDPressure = slices.Contains(conditions, v1.NodePIDPressure)
 }
 
-// at is a time in a recording: seconds after its base.
+// at is a time in a recording: seconds after it began.
 func at(seconds int64) time.Time {
-	return time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC).Add(time.Duration(seconds) * time.Second)
+	return recordings.Began.Add(time.Duration(seconds) * time.Second)
 }

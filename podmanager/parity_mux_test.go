@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/recordings"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
@@ -52,11 +53,10 @@ func (c *muxCase) want() string { return text(c.Want) }
 
 func (c *muxCase) got(t *testing.T) string {
 	m := podmanager.NewMux(c.Sources...)
-	now := time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 	steps := []muxStep{}
 	for i, s := range c.Steps {
 		m.Register(s.Source)
-		out, err := m.Merge(s.Source, podmanager.OpSet, s.Pods, now.Add(time.Duration(i)*time.Second))
+		out, err := m.Merge(s.Source, podmanager.OpSet, s.Pods, recordings.Began.Add(time.Duration(i)*time.Second))
 		require.NoError(t, err)
 		// The recorder asked whether all registered sources are among those that
 		// it knew of in the beginning; a late one is not.

@@ -262,7 +262,7 @@ func (p *pages) sameRequests(got, want []recordedRequest) bool {
 				h.Set("Referer", refererHost(referer))
 			}
 		}
-		if g.Port != w.Port || g.Method != w.Method || g.URI != w.URI || g.Host != p.fill(w.Host) || asJSON(g.Headers) != asJSON(w.Headers) {
+		if g.Port != w.Port || g.Method != w.Method || g.URI != w.URI || g.Host != p.fill(w.Host) || recordings.JSON(g.Headers) != recordings.JSON(w.Headers) {
 			return false
 		}
 	}
@@ -299,7 +299,7 @@ func replayRequest(t *testing.T, line []byte) recordings.Answer {
 	} else {
 		got = result{URL: req.URL.String(), Host: req.Host, Headers: req.Header}
 	}
-	return recordings.Answer{Agrees: asJSON(got) == asJSON(c.Want), Got: got, Want: c.Want}
+	return recordings.Compare(c.Want, got)
 }
 
 type probed struct {

@@ -1,7 +1,6 @@
 package probe
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/kubeparts/kubeparts/internal/recordings"
@@ -21,12 +20,4 @@ func TestKubeletParity(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { recordings.Replay(t, name, judge) })
 	}
-}
-
-func asJSON(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
 }

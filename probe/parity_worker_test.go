@@ -36,9 +36,6 @@ type workerAnswer struct {
 	Stopped bool     `json:"stopped,omitempty"`
 }
 
-// recordedAt is when a recording begins.
-var recordedAt = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
-
 type workerCase struct {
 	ID    string       `json:"id"`
 	Type  Kind         `json:"type"`
@@ -78,7 +75,7 @@ func replayWorker(t *testing.T, line []byte) recordings.Answer {
 		want = append(want, tick.Want)
 	}
 	got := c.replay(t, without{})
-	o := recordings.Answer{Agrees: asJSON(got) == asJSON(want), Got: got, Want: want}
+	o := recordings.Compare(want, got)
 	if o.Agrees {
 		return o
 	}
@@ -93,7 +90,7 @@ func replayWorker(t *testing.T, line []byte) recordings.Answer {
 				name = cmp.Or(name, d.rule)
 			}
 		}
-		if asJSON(c.replay(t, out)) == asJSON(want) {
+		if recordings.JSON(c.replay(t, out)) == recordings.JSON(want) {
 			o.Rule = name
 			return o
 		}
@@ -109,7 +106,7 @@ func (c *workerCase) replay(t *testing.T, without without) []workerAnswer {
 	}
 	var answers []workerAnswer
 	for i, tick := range c.Ticks {
-		w.now = recordedAt.Add(time.Duration(i) * time.Second)
+		w.now = recordings.Began.Add(time.Duration(i) * time.Second)
 		w.answer = workerAnswer{}
 		if !tick.NoStatus {
 			w.look(tick)

@@ -177,3 +177,15 @@ func summary(a runtime.Actions) string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// specHash is the hash of the named container of the pod, of whichever kind.
+func specHash(pod *v1.Pod, name string) uint64 {
+	for _, list := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			if list[i].Name == name {
+				return runtime.ContainerHash(&list[i])
+			}
+		}
+	}
+	return 0
+}

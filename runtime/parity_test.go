@@ -3,7 +3,6 @@ package runtime_test
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -28,38 +27,11 @@ func TestKubeletParity(t *testing.T) {
 type actionsCase struct {
 	ID       string                     `json:"id"`
 	Pod      *v1.Pod                    `json:"pod"`
-	Runtime  recordedStatus             `json:"runtime"`
+	Runtime  recordings.Runtime         `json:"runtime"`
 	Liveness map[string]runtime.Verdict `json:"liveness_results"`
 	Startup  map[string]runtime.Verdict `json:"startup_results"`
 	All      bool                       `json:"restart_all_containers"`
 	Want     recordedActions            `json:"want"`
-}
-
-type recordedStatus struct {
-	IPs       []string `json:"ips"`
-	Sandboxes []struct {
-		ID          string `json:"id"`
-		Attempt     uint32 `json:"attempt"`
-		Ready       bool   `json:"ready"`
-		IP          string `json:"ip"`
-		HostNetwork bool   `json:"host_network"`
-		CreatedAt   int64  `json:"created_at"`
-	} `json:"sandboxes"`
-	Containers []struct {
-		ID           string `json:"id"`
-		Name         string `json:"name"`
-		State        string `json:"state"`
-		ExitCode     int32  `json:"exit_code"`
-		Reason       string `json:"reason"`
-		Message      string `json:"message"`
-		RestartCount int32  `json:"restart_count"`
-		CreatedAt    int64  `json:"created_at"`
-		StartedAt    int64  `json:"started_at"`
-		FinishedAt   int64  `json:"finished_at"`
-		Image        string `json:"image"`
-		ImageRef     string `json:"image_ref"`
-		SpecChanged  bool   `json:"spec_changed"`
-	} `json:"containers"`
 }
 
 type recordedActions struct {
@@ -90,10 +62,10 @@ type recordedReset struct {
 func (c actionsCase) got() recordedActions {
 	a := runtime.Plan(runtime.PlanInput{
 		Pod:        c.Pod,
-		Status:     c.Runtime.status(c.Pod),
+		Status:     c.status(),
 		Probes:     runtime.ProbeVerdicts{Liveness: c.Liveness, Startup: c.Startup},
 		RestartAll: c.All,
-		Now:        corpusTime(3600),
+		Now:        recordings.At(3600),
 	})
 	got := recordedActions{
 		KillPod: a.KillPod, CreateSandbox: a.CreateSandbox, SandboxID: a.SandboxID, Attempt: a.Attempt,
@@ -109,47 +81,17 @@ func (c actionsCase) got() recordedActions {
 	return got
 }
 
-func (r recordedStatus) status(pod *v1.Pod) *runtime.PodStatus {
-	status := &runtime.PodStatus{PodRef: runtime.RefOf(pod), IPs: r.IPs}
-	for _, s := range r.Sandboxes {
-		status.Sandboxes = append(status.Sandboxes, runtime.SandboxStatus{
-			ID: s.ID, Attempt: s.Attempt, Ready: s.Ready, IPs: []string{s.IP},
-			HostNetwork: s.HostNetwork, CreatedAt: corpusTime(s.CreatedAt),
-		})
-	}
-	for _, c := range r.Containers {
-		hash := specHash(pod, c.Name)
-		if c.SpecChanged {
+// status has the hashes of the pod's spec, or others where that has changed.
+func (c actionsCase) status() *runtime.PodStatus {
+	status := c.Runtime.Status(c.Pod)
+	for i, recorded := range c.Runtime.Containers {
+		hash := specHash(c.Pod, recorded.Name)
+		if recorded.SpecChanged {
 			hash++
 		}
-		status.Containers = append(status.Containers, runtime.ContainerStatus{
-			ID: c.ID, Name: c.Name, State: runtime.State(c.State), Hash: hash,
-			ExitCode: c.ExitCode, Reason: c.Reason, Message: c.Message, RestartCount: c.RestartCount,
-			CreatedAt: corpusTime(c.CreatedAt), StartedAt: corpusTime(c.StartedAt), FinishedAt: corpusTime(c.FinishedAt),
-			Image: c.Image, ImageRef: c.ImageRef,
-		})
+		status.Containers[i].Hash = hash
 	}
 	return status
-}
-
-// specHash is the hash of the named container of the pod, of whichever kind.
-func specHash(pod *v1.Pod, name string) uint64 {
-	for _, cs := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range cs {
-			if cs[i].Name == name {
-				return runtime.ContainerHash(&cs[i])
-			}
-		}
-	}
-	return 0
-}
-
-// corpusTime is a time in a recording: seconds after its base, 0 for no time.
-func corpusTime(seconds int64) time.Time {
-	if seconds == 0 {
-		return time.Time{}
-	}
-	return time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC).Add(time.Duration(seconds) * time.Second)
 }
 
 func names(starts []runtime.Start) []string {

@@ -37,7 +37,7 @@ type Answer struct {
 
 // Compare compares two answers by their JSON.
 func Compare(want, got any) Answer {
-	return Answer{Agrees: asJSON(want) == asJSON(got), Want: want, Got: got}
+	return Answer{Agrees: JSON(want) == JSON(got), Want: want, Got: got}
 }
 
 // shown is how many wrong cases are shown.
@@ -116,10 +116,11 @@ func text(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	return asJSON(v)
+	return JSON(v)
 }
 
-func asJSON(v any) string {
+// JSON is a value as text.
+func JSON(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err.Error()

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/recordings"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -64,7 +65,7 @@ func checkResult(t *testing.T, in podstatus.Input, r podstatus.Result) {
 	in.Pod.Status = r.Status
 	again := podstatus.Compute(in)
 	if again.Changed {
-		t.Fatalf("computed again:\n%s\nbefore:\n%s", asJSON(again.Status), asJSON(r.Status))
+		t.Fatalf("computed again:\n%s\nbefore:\n%s", recordings.JSON(again.Status), recordings.JSON(r.Status))
 	}
 	require.Empty(t, again.Events)
 }

@@ -15,9 +15,6 @@ import (
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
-// recordedAt is second 0 of the recordings.
-var recordedAt = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
-
 // TestKubeletParity replays what a real kubelet said of pods. Each file gets one
 // line, and each rule for differences by design (docs/differences.md) another.
 func TestKubeletParity(t *testing.T) {
@@ -26,75 +23,9 @@ func TestKubeletParity(t *testing.T) {
 	t.Run("qos", func(t *testing.T) { recordings.Replay(t, "qos", replayQOS) })
 }
 
-func asJSON(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(text)
-}
-
-// recordedRuntime is the state of the runtime in a recording.
-type recordedRuntime struct {
-	IPs       []string `json:"ips"`
-	Sandboxes []struct {
-		ID          string `json:"id"`
-		Attempt     uint32 `json:"attempt"`
-		Ready       bool   `json:"ready"`
-		IP          string `json:"ip"`
-		HostNetwork bool   `json:"host_network"`
-		CreatedAt   int64  `json:"created_at"`
-	} `json:"sandboxes"`
-	Containers []struct {
-		ID           string        `json:"id"`
-		Name         string        `json:"name"`
-		State        runtime.State `json:"state"`
-		ExitCode     int32         `json:"exit_code"`
-		Reason       string        `json:"reason"`
-		Message      string        `json:"message"`
-		RestartCount int32         `json:"restart_count"`
-		CreatedAt    int64         `json:"created_at"`
-		StartedAt    int64         `json:"started_at"`
-		FinishedAt   int64         `json:"finished_at"`
-		Image        string        `json:"image"`
-		ImageRef     string        `json:"image_ref"`
-	} `json:"containers"`
-}
-
-// status is the recorded state as a runtime of this library reports it.
-func (r recordedRuntime) status(pod *v1.Pod) *runtime.PodStatus {
-	s := &runtime.PodStatus{PodRef: runtime.RefOf(pod), IPs: r.IPs}
-	for _, b := range r.Sandboxes {
-		s.Sandboxes = append(s.Sandboxes, runtime.SandboxStatus{
-			ID: b.ID, Attempt: b.Attempt, Ready: b.Ready, IPs: []string{b.IP},
-			HostNetwork: b.HostNetwork, CreatedAt: second(b.CreatedAt),
-		})
-	}
-	active := ""
-	if len(r.Sandboxes) > 0 && r.Sandboxes[0].Ready {
-		active = r.Sandboxes[0].ID
-	}
-	for _, c := range r.Containers {
-		s.Containers = append(s.Containers, runtime.ContainerStatus{
-			ID: c.ID, Name: c.Name, SandboxID: active, State: c.State,
-			CreatedAt: second(c.CreatedAt), StartedAt: second(c.StartedAt), FinishedAt: second(c.FinishedAt),
-			ExitCode: c.ExitCode, Reason: c.Reason, Message: c.Message,
-			RestartCount: c.RestartCount, Image: c.Image, ImageRef: c.ImageRef,
-		})
-	}
-	return s
-}
-
-func second(s int64) time.Time {
-	if s == 0 {
-		return time.Time{}
-	}
-	return recordedAt.Add(time.Duration(s) * time.Second)
-}
-
-// input is what the loop would compute from.
-func (r recordedRuntime) input(pod *v1.Pod, mode string, previous *v1.PodStatus) podstatus.Input {
-	observed := r.status(pod)
+// recordedInput is what the loop would compute from.
+func recordedInput(r recordings.Runtime, pod *v1.Pod, mode string, previous *v1.PodStatus) podstatus.Input {
+	observed := r.Status(pod)
 	return podstatus.Input{
 		Pod:         pod,
 		Previous:    previous,
@@ -102,7 +33,7 @@ func (r recordedRuntime) input(pod *v1.Pod, mode string, previous *v1.PodStatus)
 		RuntimeName: "containerd",
 		RestartAll:  runtime.RestartAllTriggered(pod, observed),
 		Stopped:     mode == "terminated",
-		Now:         recordedAt.Add(time.Hour),
+		Now:         recordings.Began.Add(time.Hour),
 	}
 }
 
@@ -129,14 +60,14 @@ type phaseAnswer struct {
 
 func replayPhase(t *testing.T, line []byte) recordings.Answer {
 	var c struct {
-		ID      string          `json:"id"`
-		Mode    string          `json:"mode"`
-		Pod     *v1.Pod         `json:"pod"`
-		Runtime recordedRuntime `json:"runtime"`
+		ID      string             `json:"id"`
+		Mode    string             `json:"mode"`
+		Pod     *v1.Pod            `json:"pod"`
+		Runtime recordings.Runtime `json:"runtime"`
 		phaseAnswer
 	}
 	require.NoError(t, json.Unmarshal(line, &c))
-	in := c.Runtime.input(c.Pod, c.Mode, nil)
+	in := recordedInput(c.Runtime, c.Pod, c.Mode, nil)
 	in.Readiness.Workers = workers(c.Pod, readinessProbe)
 	in.Startup.Workers = workers(c.Pod, startupProbe)
 	status, r := compute(in)
@@ -171,7 +102,7 @@ func replayStatus(t *testing.T, line []byte) recordings.Answer {
 		Pod   *v1.Pod `json:"pod"`
 		Steps []struct {
 			Mode      string                     `json:"mode"`
-			Runtime   recordedRuntime            `json:"runtime"`
+			Runtime   recordings.Runtime         `json:"runtime"`
 			Readiness map[string]runtime.Verdict `json:"readiness_results"`
 			Startup   map[string]runtime.Verdict `json:"startup_results"`
 			Want      v1.PodStatus               `json:"want"`
@@ -182,7 +113,7 @@ func replayStatus(t *testing.T, line []byte) recordings.Answer {
 	var previous *v1.PodStatus
 	var rule string
 	for _, step := range c.Steps {
-		in := step.Runtime.input(c.Pod, step.Mode, previous)
+		in := recordedInput(step.Runtime, c.Pod, step.Mode, previous)
 		in.Readiness = podstatus.Probing{Workers: workers(c.Pod, readinessProbe), Results: step.Readiness}
 		in.Startup = podstatus.Probing{Workers: workers(c.Pod, startupProbe), Results: step.Startup}
 		said, r := compute(in)
@@ -203,7 +134,9 @@ func replayStatus(t *testing.T, line []byte) recordings.Answer {
 	return recordings.Answer{Rule: rule, Agrees: rule == ""}
 }
 
-func sameStatus(a, b *v1.PodStatus) bool { return asJSON(undated(a)) == asJSON(undated(b)) }
+func sameStatus(a, b *v1.PodStatus) bool {
+	return recordings.JSON(undated(a)) == recordings.JSON(undated(b))
+}
 
 // undated leaves out what the recordings leave out.
 func undated(status *v1.PodStatus) *v1.PodStatus {

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/internal/recordings"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
@@ -135,12 +136,12 @@ func TestInputIsNotWrittenTo(t *testing.T) {
 	r := podstatus.Compute(input(pod, running("c0"), exited("c1", 0)))
 	in := after(r, pod, again(running("c0"), "c0-1", 1))
 	in.Verdict = &podstatus.Verdict{Reason: "Evicted", Disruption: "low"}
-	before := asJSON(in)
+	before := recordings.JSON(in)
 	podstatus.Compute(in)
 	podstatus.Terminate(in)
 	podstatus.Reject(in, "r", "d")
 	podstatus.Merge(&pod.Status, &r.Status, false, now)
-	require.Equal(t, before, asJSON(in))
+	require.Equal(t, before, recordings.JSON(in))
 }
 
 func TestEqual(t *testing.T) {
