@@ -18,7 +18,7 @@ import (
 const module = "github.com/kubeparts/kubeparts"
 
 // packageLimit is how many packages one of the six may link, the standard
-// library included. 273 is the floor that k8s.io/api and component-helpers set.
+// library included. 268 is the floor that k8s.io/api/core/v1 sets.
 const packageLimit = 320
 
 // rooms are the six packages, in the order in which they stand on each other.

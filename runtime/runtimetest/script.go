@@ -83,17 +83,6 @@ func ByName(scripts map[string]Script) ScriptFunc {
 	}
 }
 
-// ByImage chooses by the image of the container. Images that are not in the map
-// behave as [ByCommand] says.
-func ByImage(scripts map[string]Script) ScriptFunc {
-	return func(i Instance) Script {
-		if s, ok := scripts[i.Image]; ok {
-			return s
-		}
-		return ByCommand(i)
-	}
-}
-
 // ExitsWith is the script of a container that ends at once.
 func ExitsWith(code int32) Script { return Script{Exits: true, ExitCode: code} }
 
