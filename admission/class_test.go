@@ -41,3 +41,41 @@ func TestCritical(t *testing.T) {
 		})
 	}
 }
+
+func TestQOS(t *testing.T) {
+	full := resources("cpu", "1", "memory", "1Gi")
+	container := func(requests, limits v1.ResourceList) v1.Container {
+		return v1.Container{Resources: v1.ResourceRequirements{Requests: requests, Limits: limits}}
+	}
+	of := func(containers ...v1.Container) *v1.Pod { return &v1.Pod{Spec: v1.PodSpec{Containers: containers}} }
+	withInit := of(container(full, full))
+	withInit.Spec.InitContainers = []v1.Container{{}}
+	emptyResources := of(container(full, full))
+	emptyResources.Spec.Resources = &v1.ResourceRequirements{}
+	ownLimits := of(v1.Container{})
+	ownLimits.Spec.Resources = &v1.ResourceRequirements{Limits: full}
+	said := of(v1.Container{})
+	said.Status.QOSClass = v1.PodQOSGuaranteed
+	for _, c := range []struct {
+		name string
+		pod  *v1.Pod
+		want v1.PodQOSClass
+	}{
+		{"nothing set", of(v1.Container{}), v1.PodQOSBestEffort},
+		{"zero does not count", of(container(resources("cpu", "0", "memory", "0"), nil)), v1.PodQOSBestEffort},
+		{"one request", of(container(resources("cpu", "1"), nil)), v1.PodQOSBurstable},
+		{"requests are limits", of(container(full, full)), v1.PodQOSGuaranteed},
+		{"requests below limits", of(container(resources("cpu", "500m", "memory", "1Gi"), full)), v1.PodQOSBurstable},
+		{"a container without limits", of(container(full, full), v1.Container{}), v1.PodQOSBurstable},
+		{"an init container without limits", withInit, v1.PodQOSBurstable},
+		{"only the sums are equal", of(
+			container(full, resources("cpu", "2", "memory", "1Gi")),
+			container(resources("cpu", "2", "memory", "1Gi"), full),
+		), v1.PodQOSGuaranteed},
+		{"empty resources of the pod", emptyResources, v1.PodQOSBestEffort},
+		{"limits of the pod alone", ownLimits, v1.PodQOSBurstable},
+		{"said before", said, v1.PodQOSGuaranteed},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, admission.QOS(c.pod)) })
+	}
+}

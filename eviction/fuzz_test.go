@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/internal/recordings"
 )
 
 // FuzzSettings parses anything that may stand on a command line. What is parsed
@@ -39,7 +40,7 @@ func FuzzSettings(f *testing.F) {
 		p, err := parse()
 		again, errAgain := parse()
 		require.Equal(t, fmt.Sprint(err), fmt.Sprint(errAgain))
-		require.Equal(t, toJSON(p.Thresholds), toJSON(again.Thresholds))
+		require.Equal(t, recordings.JSON(p.Thresholds), recordings.JSON(again.Thresholds))
 		for _, threshold := range p.Thresholds {
 			require.True(t, threshold.Signal.Known())
 			require.GreaterOrEqual(t, threshold.GracePeriod, time.Duration(0))

@@ -108,7 +108,7 @@ func (c evictionCase) goesWith(q quirks) bool { return c.wanted(withoutStuck(c.p
 // wanted tells whether the rounds went as recorded, in any of the recorded ways.
 func (c evictionCase) wanted(got []recordedOutcome) bool {
 	return slices.ContainsFunc(append(c.Alternatives, c.Want), func(want []recordedOutcome) bool {
-		return toJSON(withoutSameRank(want, want)) == toJSON(withoutSameRank(got, want))
+		return recordings.JSON(withoutSameRank(want, want)) == recordings.JSON(withoutSameRank(got, want))
 	})
 }
 

@@ -121,13 +121,13 @@ func (c thresholdsCase) answer() recordings.Answer {
 	if err != nil {
 		return recordings.Answer{Agrees: err.Error() == c.Want.Error || slices.Contains(c.ErrorOneOf, err.Error()), Got: err.Error()}
 	}
-	if got := recordedThresholds(thresholds); c.Want.Error != "" || toJSON(got) != toJSON(c.Want.Thresholds) {
+	if got := recordedThresholds(thresholds); c.Want.Error != "" || recordings.JSON(got) != recordings.JSON(c.Want.Thresholds) {
 		return recordings.Answer{Got: got}
 	}
 	for _, after := range c.AfterContainerFs {
 		layout := eviction.Layout{DedicatedImageFs: after.DedicatedImageFs, DedicatedContainerFs: after.DedicatedContainerFs}
 		derived, given := eviction.ContainerFsThresholds(thresholds, layout)
-		if got := recordedThresholds(derived); toJSON(got) != toJSON(after.Thresholds) || !warned(after.Error, given) {
+		if got := recordedThresholds(derived); recordings.JSON(got) != recordings.JSON(after.Thresholds) || !warned(after.Error, given) {
 			return recordings.Answer{Got: got}
 		}
 	}
@@ -163,7 +163,7 @@ func recordedThresholds(thresholds []eviction.Threshold) []recordedThreshold {
 		list = append(list, r)
 	}
 	slices.SortStableFunc(list, func(a, b recordedThreshold) int {
-		return cmp.Or(cmp.Compare(a.Signal, b.Signal), cmp.Compare(a.GraceSeconds, b.GraceSeconds), cmp.Compare(toJSON(a.Value), toJSON(b.Value)))
+		return cmp.Or(cmp.Compare(a.Signal, b.Signal), cmp.Compare(a.GraceSeconds, b.GraceSeconds), cmp.Compare(recordings.JSON(a.Value), recordings.JSON(b.Value)))
 	})
 	return list
 }
@@ -179,16 +179,8 @@ func recorded(a eviction.Amount) recordedAmount {
 		return recordedAmount{}
 	}
 	var number any
-	if err := json.Unmarshal([]byte(toJSON(a.Fraction)), &number); err != nil {
+	if err := json.Unmarshal([]byte(recordings.JSON(a.Fraction)), &number); err != nil {
 		panic(err)
 	}
 	return recordedAmount{Percentage: number}
-}
-
-func toJSON(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
 }

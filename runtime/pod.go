@@ -52,8 +52,8 @@ type PodStatus struct {
 	// Sandboxes, newest first (attempt, then creation time, then ID).
 	Sandboxes []SandboxStatus
 
-	// Containers of all sandboxes, newest first (creation time). Several of
-	// one name are the normal case after a restart.
+	// Containers of all sandboxes, newest first (restart count, then creation
+	// time, then ID). Several of one name are the normal case after a restart.
 	Containers []ContainerStatus
 
 	// ObservedAt is a time before the first read that this status is made

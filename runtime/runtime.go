@@ -165,9 +165,9 @@ type Watcher interface {
 // Execer runs commands inside containers.
 type Execer interface {
 	// Exec runs the command in the running container, by its ID as the
-	// runtime gave it, and returns its exit code. A command that ran and failed is no error. When the
-	// context ends, the command and all its children are killed and the
-	// context's error is returned, wrapped.
+	// runtime gave it, and returns its exit code. A command that ran and
+	// failed is no error. When the context ends, the command and all its
+	// children are killed and the context's error is returned, wrapped.
 	Exec(ctx context.Context, containerID string, command []string, io ExecIO) (exitCode int, err error)
 }
 

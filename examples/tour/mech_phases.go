@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
@@ -47,15 +48,15 @@ func walkPhases(_ context.Context, p *page) error {
 	p.in("setup:running")
 	p.out("%s", t)
 
-	p.step("The class of service", "podstatus.QOS")
+	p.step("The class of service", "admission.QOS")
 	t = &table{}
-	t.row("no requests", podstatus.QOS(newPod("a")))
-	t.row("cpu request", podstatus.QOS(newPod("b", requests("cpu", "1"))))
+	t.row("no requests", admission.QOS(newPod("a")))
+	t.row("cpu request", admission.QOS(newPod("b", requests("cpu", "1"))))
 	full := newPod("c", func(p *v1.Pod) {
 		p.Spec.Containers[0].Resources.Limits = resources("cpu", "1", "memory", "1Gi")
 		p.Spec.Containers[0].Resources.Requests = resources("cpu", "1", "memory", "1Gi")
 	})
-	t.row("limits equal requests", podstatus.QOS(full))
+	t.row("limits equal requests", admission.QOS(full))
 	p.out("%s", t)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -116,7 +117,7 @@ func (b *builder) identify() {
 
 // qosClass is the one that the API server has, for it never changes.
 func (b *builder) qosClass() v1.PodQOSClass {
-	return cmp.Or(b.api.QOSClass, QOS(b.in.Pod))
+	return cmp.Or(b.api.QOSClass, admission.QOS(b.in.Pod))
 }
 
 // startTime is the first one that was ever said, or now.

@@ -20,7 +20,6 @@ import (
 func TestKubeletParity(t *testing.T) {
 	t.Run("podphase", func(t *testing.T) { recordings.Replay(t, "podphase", replayPhase) })
 	t.Run("podstatus", func(t *testing.T) { recordings.Replay(t, "podstatus", replayStatus) })
-	t.Run("qos", func(t *testing.T) { recordings.Replay(t, "qos", replayQOS) })
 }
 
 // recordedInput is what the loop would compute from.
@@ -147,23 +146,4 @@ func undated(status *v1.PodStatus) *v1.PodStatus {
 		s.Conditions[i].LastTransitionTime = metav1.Time{}
 	}
 	return s
-}
-
-// replayQOS compares the classes; what else is in this recording is not asked of
-// this package.
-func replayQOS(t *testing.T, line []byte) recordings.Answer {
-	type answer struct {
-		Computed v1.PodQOSClass `json:"computed"`
-		QOS      v1.PodQOSClass `json:"qos"`
-	}
-	var c struct {
-		ID   string  `json:"id"`
-		Pod  *v1.Pod `json:"pod"`
-		Want answer  `json:"want"`
-	}
-	require.NoError(t, json.Unmarshal(line, &c))
-	blank := c.Pod.DeepCopy()
-	blank.Status = v1.PodStatus{}
-	got := answer{Computed: podstatus.QOS(blank), QOS: podstatus.QOS(c.Pod)}
-	return recordings.Answer{Got: got, Want: c.Want, Agrees: got == c.Want}
 }
