@@ -43,7 +43,7 @@ func newNode(allocatable v1.ResourceList) *v1.Node {
 func newChain(node *v1.Node) *admission.Chain {
 	return &admission.Chain{
 		Ledger: admission.NewLedger(),
-		Nodes:  admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return node, nil }),
+		Nodes:  admission.FixedNode(node),
 		Checks: []admission.Check{
 			{Name: "NodeFit", Handler: admission.NodeFit{}},
 			{Name: "NodePorts", Handler: admission.NodePorts{}},

@@ -15,7 +15,7 @@ func ExampleChain_Admit_whatIf() {
 	node := newNode(resources("pods", "110", "cpu", "2"))
 	chain := &admission.Chain{
 		Ledger: admission.NewLedger(),
-		Nodes:  admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return node, nil }),
+		Nodes:  admission.FixedNode(node),
 		Checks: []admission.Check{{Name: "NodeFit", Handler: admission.NodeFit{}}},
 	}
 	_ = chain.Enter(newPod("old", resources("cpu", "1500m")))

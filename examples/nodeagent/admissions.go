@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -37,6 +36,6 @@ func admissionEvents(events *eventLog) syncloop.Hooks {
 				events.add(v1.EventTypeNormal, "pod/"+ref.Namespace+"/"+ref.Name, "Adopted", "it runs already and is taken over as it is")
 			}
 		},
-		PodForgotten: func(ref runtime.PodRef) { asked.Delete(types.UID(ref.UID)) },
+		PodForgotten: func(ref runtime.PodRef) { asked.Delete(ref.UID) },
 	}
 }

@@ -134,7 +134,7 @@ func newChain(node *v1.Node, evictor *evictor) *admission.Chain {
 	return &admission.Chain{
 		Ledger:    admission.NewLedger(),
 		HostPorts: process.HostPorts,
-		Nodes:     admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return node, nil }),
+		Nodes:     admission.FixedNode(node),
 		Checks: append([]admission.Check{
 			{Name: "ProcessBackend", Handler: admission.AdmitFunc(func(_ context.Context, req admission.Request) (admission.Verdict, error) {
 				if errs := process.Check(req.Pod, self); len(errs) > 0 {

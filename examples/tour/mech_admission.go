@@ -13,7 +13,7 @@ import (
 func newChain(node *v1.Node) *admission.Chain {
 	return &admission.Chain{
 		Ledger: admission.NewLedger(),
-		Nodes:  admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return node, nil }),
+		Nodes:  admission.FixedNode(node),
 		Checks: []admission.Check{
 			{Name: "NodeFit", Handler: admission.NodeFit{}},
 			{Name: "NodePorts", Handler: admission.NodePorts{}},

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
@@ -29,7 +28,7 @@ func walkCleanUps(ctx context.Context, p *page) (err error) {
 	err = n.start(ctx, func(c *syncloop.Config) {
 		c.Sources = []string{podmanager.SourceFile, podmanager.SourceAPI}
 		c.Mirrors = api
-		c.Nodes = admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return newNode(), nil })
+		c.Nodes = admission.FixedNode(newNode())
 		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{Before: apart.note})
 	})
 	if err != nil {

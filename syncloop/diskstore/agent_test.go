@@ -61,7 +61,7 @@ func (n *node) start() {
 		PodConfig: pods, Runtime: n.engine, Store: diskstore.New(folder), Sink: n.sink,
 		Admission: &admission.Chain{
 			Ledger: admission.NewLedger(),
-			Nodes:  admission.NodeFunc(func(context.Context, bool) (*v1.Node, error) { return self, nil }),
+			Nodes:  admission.FixedNode(self),
 			Checks: []admission.Check{{Name: "NodeFit", Handler: admission.NodeFit{}}},
 		},
 	})

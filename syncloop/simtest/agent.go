@@ -98,18 +98,12 @@ func (a *agent) kill() {
 	a.stop()
 }
 
-func (a *agent) over() bool {
-	select {
-	case <-a.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (a *agent) over() bool   { return isClosed(a.ended) }
+func (a *agent) killed() bool { return isClosed(a.dead) }
 
-func (a *agent) killed() bool {
+func isClosed(ch <-chan struct{}) bool {
 	select {
-	case <-a.dead:
+	case <-ch:
 		return true
 	default:
 		return false
