@@ -18,7 +18,7 @@ import (
 var (
 	from  = flag.Uint64("from", 1, "the first seed of TestSeeds")
 	seeds = flag.Uint64("seeds", 0, "how many seeds a test takes; 0 takes a few, and fewer with the race detector")
-	full  = flag.Bool("full", false, "TestSeeds prints whole traces of failures")
+	full  = flag.Bool("full", false, "take one seed, and print the whole trace of its failure")
 )
 
 // A simulated node makes much garbage and keeps little: to collect less often
@@ -40,15 +40,26 @@ func many(n, race uint64) uint64 {
 	return n
 }
 
+// keepsPromises lets a node live through one seed.
+func keepsPromises(t *testing.T, cfg simtest.Config, seed uint64) {
+	t.Helper()
+	failure, _ := simtest.Check(t, cfg, seed)
+	if failure == nil {
+		return
+	}
+	text := failure.String()
+	if *full {
+		text += strings.Join(failure.Trace, "\n")
+	}
+	t.Error(text)
+}
+
 // The node, its faults and the promises: see the package comment. For more:
 //
 //	go test ./syncloop/simtest -run TestSeeds -v -timeout 0 -from 1 -seeds 100000
 func TestSeeds(t *testing.T) {
 	if *full {
-		failure, _ := simtest.Check(t, simtest.Config{}, *from)
-		if failure != nil {
-			t.Error(failure.String() + strings.Join(failure.Trace, "\n"))
-		}
+		keepsPromises(t, simtest.Config{}, *from)
 		return
 	}
 	total := simtest.Run(t, simtest.Config{}, *from, many(1000, 50))
@@ -96,12 +107,7 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 		"what ended well before the runtime forgot its pod":      25702,
 		"what is lost, of a pod that never restarts":             264,
 	} {
-		t.Run(name, func(t *testing.T) {
-			failure, _ := simtest.Check(t, simtest.Config{}, seed)
-			if failure != nil {
-				t.Error(failure.String())
-			}
-		})
+		t.Run(name, func(t *testing.T) { keepsPromises(t, simtest.Config{}, seed) })
 	}
 }
 
@@ -114,12 +120,7 @@ func TestSeedsWithProbesThatFoundSomething(t *testing.T) {
 		"readiness is said beside an illegal transition":                   5524,
 		"readiness of two instances while the word of one is on its way":   1042,
 	} {
-		t.Run(name, func(t *testing.T) {
-			failure, _ := simtest.Check(t, simtest.Config{Probes: true}, seed)
-			if failure != nil {
-				t.Error(failure.String())
-			}
-		})
+		t.Run(name, func(t *testing.T) { keepsPromises(t, simtest.Config{Probes: true}, seed) })
 	}
 }
 
@@ -133,12 +134,7 @@ func TestSeedsWithHooksThatFoundSomething(t *testing.T) {
 		"a mirror has to wait for the hook of its static pod":                    {simtest.Config{Hooks: true}, 3079},
 		"a sidecar ends before a container whose preStop hook used the grace up": {all, 95},
 	} {
-		t.Run(name, func(t *testing.T) {
-			failure, _ := simtest.Check(t, found.cfg, found.seed)
-			if failure != nil {
-				t.Error(failure.String())
-			}
-		})
+		t.Run(name, func(t *testing.T) { keepsPromises(t, found.cfg, found.seed) })
 	}
 }
 
@@ -149,10 +145,7 @@ func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 		"room is free although the source's status is older":          6,
 		"a grant that was remembered and not said goes on afterwards": 296,
 	} {
-		t.Run(name, func(t *testing.T) {
-			failure, _ := simtest.Check(t, simtest.Config{Resizes: true}, seed)
-			require.Nil(t, failure)
-		})
+		t.Run(name, func(t *testing.T) { keepsPromises(t, simtest.Config{Resizes: true}, seed) })
 	}
 }
 
@@ -165,10 +158,7 @@ func TestSeedsWithResizes(t *testing.T) {
 // Hooks that take their time, fail and hang, and an agent that is killed while they run.
 func TestSeedsWithHooks(t *testing.T) {
 	if *full {
-		failure, _ := simtest.Check(t, simtest.Config{Hooks: true}, *from)
-		if failure != nil {
-			t.Error(failure.String() + strings.Join(failure.Trace, "\n"))
-		}
+		keepsPromises(t, simtest.Config{Hooks: true}, *from)
 		return
 	}
 	var ran atomic.Int64
@@ -186,10 +176,7 @@ func TestSeedsWithHooks(t *testing.T) {
 // Probes of all kinds, that fail, hang, can't be made and waver.
 func TestSeedsWithProbes(t *testing.T) {
 	if *full {
-		failure, _ := simtest.Check(t, simtest.Config{Probes: true}, *from)
-		if failure != nil {
-			t.Error(failure.String() + strings.Join(failure.Trace, "\n"))
-		}
+		keepsPromises(t, simtest.Config{Probes: true}, *from)
 		return
 	}
 	total := simtest.Run(t, simtest.Config{Probes: true}, *from, many(100, 10))
