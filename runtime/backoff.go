@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -139,6 +140,7 @@ func (b Backoff) Started(start Start, now time.Time) Backoff {
 // starts in a row; but if its instance before the newest is still to be seen, no
 // longer than follows from the time between the two.
 func (b Backoff) Observe(pod *v1.Pod, status *PodStatus) Backoff {
+	var news []backoffEntry
 	for c := range eachContainer(pod) {
 		newest := status.Container(c.Name)
 		if newest == nil {
@@ -147,14 +149,14 @@ func (b Backoff) Observe(pod *v1.Pod, status *PodStatus) Backoff {
 		entry, known := b.of(c.Name)
 		switch {
 		case !known:
-			b = b.with(b.rebuild(c, newest, status))
+			news = append(news, b.rebuild(c, newest, status))
 		case entry.next < nextRestartCount(newest), newest.FinishedAt.After(entry.endedAt):
 			entry.next = max(entry.next, nextRestartCount(newest))
 			entry.endedAt = newest.FinishedAt
-			b = b.with(entry)
+			news = append(news, entry)
 		}
 	}
-	return b
+	return b.with(news...)
 }
 
 func (b Backoff) rebuild(c *v1.Container, newest *ContainerStatus, status *PodStatus) backoffEntry {
@@ -189,15 +191,18 @@ func (b Backoff) of(name string) (backoffEntry, bool) {
 	return backoffEntry{name: name}, false
 }
 
-// with returns a copy with the entry in the place of the one of its name.
-func (b Backoff) with(entry backoffEntry) Backoff {
-	entries := make([]backoffEntry, 0, len(b.entries)+1)
-	for _, other := range b.entries {
-		if other.name != entry.name {
-			entries = append(entries, other)
+// with returns a copy with the news in the places of those of their names.
+func (b Backoff) with(news ...backoffEntry) Backoff {
+	if len(news) == 0 {
+		return b
+	}
+	entries := make([]backoffEntry, 0, len(b.entries)+len(news))
+	for _, old := range b.entries {
+		if !slices.ContainsFunc(news, func(e backoffEntry) bool { return e.name == old.name }) {
+			entries = append(entries, old)
 		}
 	}
-	b.entries = append(entries, entry)
+	b.entries = append(entries, news...)
 	return b
 }
 
