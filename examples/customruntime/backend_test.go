@@ -28,7 +28,7 @@ func exits(code int32) runtimetest.Program {
 	return runtimetest.Program{Image: fmt.Sprintf("exit-%d", code)}
 }
 
-func TestBackendConforms(t *testing.T) {
+func TestBackendKeepsTheRules(t *testing.T) {
 	runtimetest.TestBackend(t, func(t *testing.T) runtimetest.BackendHarness {
 		programs, behaviours := suitePrograms()
 		return runtimetest.BackendHarness{Backend: NewBackend(programs), Programs: behaviours}

@@ -16,7 +16,7 @@ import (
 )
 
 // The fake API keeps the rules.
-func TestFakeMirrorClient(t *testing.T) {
+func TestFakeMirrorClientKeepsTheRules(t *testing.T) {
 	podmanagertest.TestMirrorClient(t, func(*testing.T) podmanagertest.MirrorAPI { return &podmanagertest.MirrorClient{} })
 	require.NoError(t, podmanagertest.CheckMirrorClient(t.Context(), func() podmanagertest.MirrorAPI { return &podmanagertest.MirrorClient{} }))
 }

@@ -55,7 +55,7 @@ func objectSuite(as func(*podmanagertest.Objects) podmanager.ObjectSource) podma
 	}
 }
 
-func TestFakeObjects(t *testing.T) { podmanagertest.TestObjectSource(t, objectSuite(nil)) }
+func TestFakeObjectsKeepTheRules(t *testing.T) { podmanagertest.TestObjectSource(t, objectSuite(nil)) }
 
 // watched is a source whose watch of a namespace is another one.
 type watched struct {

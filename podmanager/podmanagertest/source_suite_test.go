@@ -27,7 +27,7 @@ import (
 )
 
 // The fake keeps the rules.
-func TestFakeSource(t *testing.T) {
+func TestFakeSourceKeepsTheRules(t *testing.T) {
 	podmanagertest.TestSource(t, podmanagertest.SourceSuite{Open: func() (podmanagertest.World, error) {
 		s := podmanagertest.NewSource()
 		s.Set()
@@ -43,7 +43,7 @@ func (w fakeWorld) Break() error                 { w.source.Fail(errors.New("bro
 func (w fakeWorld) Mend() error                  { w.source.Fail(nil); return nil }
 
 // source.Channel keeps the rules, when its host does.
-func TestChannel(t *testing.T) {
+func TestChannelKeepsTheRules(t *testing.T) {
 	podmanagertest.TestSource(t, podmanagertest.SourceSuite{Open: func() (podmanagertest.World, error) {
 		return &channelWorld{reports: make(chan podmanager.Report, 100)}, nil
 	}})
@@ -76,7 +76,7 @@ func (w *channelWorld) send() {
 }
 
 // source.File keeps the rules, with the watch and without.
-func TestFile(t *testing.T) {
+func TestFileKeepsTheRules(t *testing.T) {
 	for name, noWatch := range map[string]bool{"watch": false, "period": true} {
 		t.Run(name, func(t *testing.T) {
 			podmanagertest.TestSource(t, podmanagertest.SourceSuite{Open: func() (podmanagertest.World, error) {
@@ -146,7 +146,7 @@ func asManifest(pod *v1.Pod) []byte {
 }
 
 // source.HTTP keeps the rules.
-func TestHTTP(t *testing.T) {
+func TestHTTPKeepsTheRules(t *testing.T) {
 	podmanagertest.TestSource(t, podmanagertest.SourceSuite{Open: func() (podmanagertest.World, error) {
 		w := &server{}
 		w.http = httptest.NewServer(w)

@@ -82,7 +82,7 @@ func (w *objectFolder) Delete(ref podmanager.ObjectRef) error { return os.Remove
 func (w *objectFolder) Break() error { return os.Rename(w.dir, w.dir+".away") }
 func (w *objectFolder) Mend() error  { return os.Rename(w.dir+".away", w.dir) }
 
-func TestObjectsSuite(t *testing.T) {
+func TestObjectsKeepTheRules(t *testing.T) {
 	for _, kind := range []podmanager.ObjectKind{podmanager.KindConfigMap, podmanager.KindSecret} {
 		t.Run(string(kind), func(t *testing.T) {
 			podmanagertest.TestObjectSource(t, podmanagertest.ObjectSuite{

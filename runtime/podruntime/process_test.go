@@ -30,7 +30,7 @@ func openProcess(root string) (*podruntime.Runtime, *process.Backend, error) {
 	return rt, backend, err
 }
 
-func TestConformsOverProcesses(t *testing.T) {
+func TestRuntimeKeepsTheRulesOverProcesses(t *testing.T) {
 	runtimetest.TestRuntime(t, func(t *testing.T) runtimetest.RuntimeHarness {
 		t.Parallel()
 		root := t.TempDir()

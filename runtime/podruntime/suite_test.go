@@ -24,11 +24,11 @@ func harness(t *testing.T) runtimetest.RuntimeHarness {
 	return runtimetest.RuntimeHarness{Runtime: rt, Programs: runtimetest.FakePrograms(), Reopen: open}
 }
 
-func TestConforms(t *testing.T) {
+func TestRuntimeKeepsTheRules(t *testing.T) {
 	runtimetest.TestRuntime(t, harness)
 }
 
-func TestConformsInBubble(t *testing.T) {
+func TestRuntimeKeepsTheRulesInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
 			return harness(t), nil

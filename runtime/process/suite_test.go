@@ -10,7 +10,7 @@ import (
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
-func TestBackend(t *testing.T) {
+func TestBackendKeepsTheRules(t *testing.T) {
 	runtimetest.TestBackend(t, func(t *testing.T) runtimetest.BackendHarness {
 		t.Parallel()
 		n := newNode(t)

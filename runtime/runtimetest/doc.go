@@ -20,7 +20,7 @@
 // a limit makes void, are skipped, and a line says so. A Backend of processes
 // needs no more than this:
 //
-//	func TestConforms(t *testing.T) {
+//	func TestMyBackendKeepsTheRules(t *testing.T) {
 //		runtimetest.TestBackend(t, func(t *testing.T) runtimetest.BackendHarness {
 //			b, err := process.New(process.Config{Root: t.TempDir()})
 //			…

@@ -16,7 +16,7 @@ import (
 )
 
 // Nothing is set, so nothing changes: the suite can't tell the difference.
-func TestInterceptConforms(t *testing.T) {
+func TestInterceptKeepsTheRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
 			return fakeHarness(func(f *runtimetest.Fake) runtime.Runtime {

@@ -26,14 +26,14 @@ func fakeBackendHarness(fake *runtimetest.FakeBackend, wrap func(*runtimetest.Fa
 	}
 }
 
-func TestFakeBackendConforms(t *testing.T) {
+func TestFakeBackendKeepsTheRules(t *testing.T) {
 	runtimetest.TestBackend(t, func(t *testing.T) runtimetest.BackendHarness {
 		t.Parallel()
 		return fakeBackendHarness(runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{}), nil)
 	})
 }
 
-func TestFakeBackendConformsInBubble(t *testing.T) {
+func TestFakeBackendKeepsTheRulesInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := runtimetest.CheckBackend(t.Context(), func(context.Context) (runtimetest.BackendHarness, error) {
 			return fakeBackendHarness(runtimetest.NewFakeBackend(runtimetest.FakeBackendConfig{}), nil), nil
@@ -56,14 +56,14 @@ func fakeHarness(wrap func(*runtimetest.Fake) runtime.Runtime) runtimetest.Runti
 	}
 }
 
-func TestFakeConforms(t *testing.T) {
+func TestFakeKeepsTheRules(t *testing.T) {
 	runtimetest.TestRuntime(t, func(t *testing.T) runtimetest.RuntimeHarness {
 		t.Parallel()
 		return fakeHarness(nil)
 	})
 }
 
-func TestFakeConformsInBubble(t *testing.T) {
+func TestFakeKeepsTheRulesInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		err := runtimetest.CheckRuntime(t.Context(), func(context.Context) (runtimetest.RuntimeHarness, error) {
 			return fakeHarness(nil), nil

@@ -33,7 +33,7 @@ func open(dir string, policy checkpoint.Policy) (syncloop.Store, error) {
 	return diskstore.New(folder), errors.Join(folder.Problems()...)
 }
 
-func TestStore(t *testing.T) {
+func TestStoreKeepsTheRules(t *testing.T) {
 	for _, policy := range []checkpoint.Policy{checkpoint.All, checkpoint.None} {
 		t.Run(string(policy), func(t *testing.T) {
 			synclooptest.TestStore(t, func(t *testing.T) synclooptest.OpenStore {

@@ -70,7 +70,7 @@ func replaceFile(path string, text []byte) error {
 }
 
 // Whoever writes a store of their own has it checked like this.
-func TestFileStore(t *testing.T) {
+func TestFileStoreKeepsTheRules(t *testing.T) {
 	synclooptest.TestStore(t, func(t *testing.T) synclooptest.OpenStore {
 		path := filepath.Join(t.TempDir(), "pods.json")
 		return func() (syncloop.Store, error) { return openFileStore(path) }

@@ -18,7 +18,7 @@ import (
 )
 
 // A sink that does nothing keeps the rules, and so does one that remembers.
-func TestGoodSinks(t *testing.T) {
+func TestGoodSinksKeepTheRules(t *testing.T) {
 	synclooptest.TestSink(t, func(*testing.T) syncloop.StatusSink {
 		return syncloop.StatusFunc(func(context.Context, syncloop.StatusUpdate) error { return nil })
 	})

@@ -16,7 +16,7 @@ import (
 )
 
 // The Store in memory keeps the rules.
-func TestStoreInMemory(t *testing.T) {
+func TestStoreInMemoryKeepsTheRules(t *testing.T) {
 	synclooptest.TestStore(t, func(*testing.T) synclooptest.OpenStore {
 		store := &synclooptest.Store{}
 		return func() (syncloop.Store, error) { return store, nil }
