@@ -1,11 +1,12 @@
 package runtimetest
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -26,212 +27,213 @@ func backendInfo(c *backendCase) error {
 	return err
 }
 
-var sandboxRules = []rule[*backendCase]{
-	{"sandbox-create", "A new sandbox is ready, and its status gives what it was made with.", sandboxCreate},
-	{"sandbox-labels", "Labels and annotations of a sandbox come back unmodified, from status and list, whatever the caller does to its maps.", sandboxLabels},
-	{"sandbox-attempt", "A second sandbox for the same UID and attempt is refused; another attempt is not.", sandboxAttempt},
-	{"sandbox-unknown", "SandboxStatus of an unknown sandbox is ErrNotFound.", sandboxUnknown},
-	{"sandbox-stop", "StopSandbox makes a sandbox not ready, and may be called again.", sandboxStop},
-	{"sandbox-stop-kills", "StopSandbox kills what still runs in the sandbox.", sandboxStopKills},
-	{"sandbox-stopped-refuses", "A container is created in a ready sandbox only.", sandboxStoppedRefuses},
-	{"sandbox-remove", "RemoveSandbox removes the sandbox and its containers, running ones too, and may be called again.", sandboxRemove},
-	{"sandbox-stop-unknown", "StopSandbox and RemoveSandbox of one that is gone are no error.", sandboxStopUnknown},
-	{"sandbox-list", "ListSandboxes gives each sandbox that the filter selects once, and agrees with SandboxStatus.", sandboxList},
+var backendWholeRules = []rule[*backendCase]{
+	{"independent", "A call for one pod that is slow delays no call for another pod.", backendIndependent},
+	{"concurrent", "A Backend is safe for concurrent use.", backendConcurrent},
+	{"watch", "A Watcher says with an empty UID that it has begun, hints at each change of a pod, and returns when its context ends.", backendWatch},
+	{"exec", "Exec gives what the command printed and its exit code; one that fails is no error.", backendExec},
+	{"exec-cancel", "When its context ends, Exec kills the command and returns soon, with the context's error.", backendExecCancel},
+	{"exec-unknown", "Exec in a container that is unknown or ended is an error, ErrNotFound for an unknown one.", backendExecUnknown},
+	{"reopen", "Sandboxes and containers outlive the agent: the next one sees the same ones, unchanged, and can stop them.", backendReopen},
+	{"no-goroutine-left", "No goroutine is left once it was closed.", backendLeaks},
 }
 
-func sandboxCreate(c *backendCase) error {
-	cfg, id, err := c.sandbox()
+func backendIndependent(c *backendCase) error {
+	_, slow, err := c.stubborn()
 	if err != nil {
 		return err
 	}
-	st, err := c.SandboxStatus(c.ctx, id)
-	switch {
-	case err != nil:
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	stop := async(func() error { return c.StopContainer(ctx, slow, c.longGrace()) })
+	if err := c.pending("StopContainer", stop); err != nil {
 		return err
-	case st.ID != id:
-		return fmt.Errorf("status of sandbox %s has ID %s", id, st.ID)
-	case st.PodRef != cfg.PodRef:
-		return fmt.Errorf("it is of pod %s, want %s", st.PodRef, cfg.PodRef)
-	case !st.Ready:
-		return errors.New("it is not ready")
-	case st.CreatedAt.IsZero():
-		return errors.New("its CreatedAt is zero")
-	case st.Attempt != cfg.Attempt:
-		return fmt.Errorf("its attempt is %d, want %d", st.Attempt, cfg.Attempt)
 	}
-	return nil
-}
-
-func sandboxLabels(c *backendCase) error {
 	cfg := c.sandboxConfig()
-	want := c.sandboxConfig() // maps of its own
-	want.Labels["io.kubernetes.pod.uid"] = cfg.Labels["io.kubernetes.pod.uid"]
-	id, err := c.makeSandbox(cfg)
-	if err != nil {
+	if err := c.makeLogDir(cfg); err != nil {
 		return err
 	}
-	cfg.Labels["changed"], cfg.Annotations["changed"] = "yes", "yes"
-	st, err := c.SandboxStatus(c.ctx, id)
-	if err != nil {
-		return err
-	}
-	list, err := c.ListSandboxes(c.ctx, runtime.Filter{PodUID: cfg.UID})
-	if err != nil {
-		return err
-	}
-	for _, s := range append(list, st) {
-		if err := errors.Join(
-			sameMap("labels", s.Labels, want.Labels),
-			sameMap("annotations", s.Annotations, want.Annotations),
-		); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.result("the life of another pod", async(func() error { return c.lifeOf(cfg) }))
 }
 
-func sandboxAttempt(c *backendCase) error {
-	cfg, id, err := c.sandbox()
+// lifeOf makes a pod and lets it go through all that pods go through.
+func (c *backendCase) lifeOf(cfg runtime.SandboxConfig) error {
+	sandboxID, err := c.CreateSandbox(c.ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if second, err := c.makeSandbox(cfg); err == nil {
-		return fmt.Errorf("sandbox %s has the attempt of sandbox %s", second, id)
+	id, err := c.start(cfg, sandboxID, "main", c.Programs.RunsForever)
+	if err != nil {
+		return errors.Join(err, c.RemoveSandbox(c.ctx, sandboxID))
 	}
-	if err := c.StopSandbox(c.ctx, id); err != nil {
+	list, err := c.ListContainers(c.ctx, runtime.Filter{PodUID: cfg.UID})
+	if err == nil && (len(list) != 1 || list[0].ID != id) {
+		err = fmt.Errorf("the list of its containers is %+v, want %s alone", list, id)
+	}
+	return errors.Join(err,
+		c.running(id),
+		c.StopContainer(c.ctx, id, shortGrace),
+		c.StopSandbox(c.ctx, sandboxID),
+		c.RemoveContainer(c.ctx, id),
+		c.RemoveSandbox(c.ctx, sandboxID),
+	)
+}
+
+func backendConcurrent(c *backendCase) error {
+	const pods = 8
+	var calls []<-chan error
+	for range pods {
+		cfg := c.sandboxConfig()
+		if err := c.makeLogDir(cfg); err != nil {
+			return err
+		}
+		calls = append(calls, async(func() error { return c.lifeOf(cfg) }))
+		calls = append(calls, async(func() error {
+			_, err := c.ListSandboxes(c.ctx, runtime.Filter{})
+			_, err2 := c.ListContainers(c.ctx, runtime.Filter{})
+			return errors.Join(err, err2)
+		}))
+	}
+	var errs []error
+	for _, call := range calls {
+		errs = append(errs, c.result("a call", call))
+	}
+	return errors.Join(errs...)
+}
+
+func backendWatch(c *backendCase) error {
+	w, ok := c.Backend.(runtime.Watcher)
+	if !ok {
+		return conformance.Skip("it is no Watcher")
+	}
+	watch := c.watch(w)
+	defer watch.cancel()
+	var cfg runtime.SandboxConfig
+	var sandboxID string
+	err := watch.begun(func() (uid types.UID, err error) {
+		cfg, sandboxID, err = c.sandbox()
+		return cfg.UID, err
+	})
+	if err != nil {
 		return err
 	}
-	if second, err := c.makeSandbox(cfg); err == nil {
-		return fmt.Errorf("sandbox %s has the attempt of sandbox %s, which was stopped", second, id)
-	}
-	cfg.Attempt++
-	next, err := c.makeSandbox(cfg)
+	id, err := c.CreateContainer(c.ctx, sandboxID, c.containerConfig(cfg, "main", 0, c.Programs.RunsForever))
 	if err != nil {
-		return fmt.Errorf("the next attempt: %w", err)
+		return err
 	}
-	st, err := c.SandboxStatus(c.ctx, next)
-	if err == nil && (st.Attempt != cfg.Attempt || next == id) {
-		err = fmt.Errorf("sandbox %s has attempt %d, want one of its own with %d", next, st.Attempt, cfg.Attempt)
+	if err := watch.after("StartContainer", cfg.UID, func() error { return c.StartContainer(c.ctx, id) }); err != nil {
+		return err
 	}
+	if err := watch.after("StopContainer", cfg.UID, func() error { return c.StopContainer(c.ctx, id, shortGrace) }); err != nil {
+		return err
+	}
+	if err := watch.after("StopSandbox", cfg.UID, func() error { return c.StopSandbox(c.ctx, sandboxID) }); err != nil {
+		return err
+	}
+	return watch.end()
+}
+
+func backendReopen(c *backendCase) error {
+	switch {
+	case c.limits.DiesWithAgent:
+		return conformance.Skip("its limit DiesWithAgent")
+	case c.Reopen == nil:
+		return conformance.Skip("the host gives no way to reopen it")
+	}
+	sb, sandboxID, err := c.sandbox()
+	if err != nil {
+		return err
+	}
+	running, err := c.start(sb, sandboxID, "running", c.Programs.RunsForever)
+	if err != nil {
+		return err
+	}
+	ended, err := c.start(sb, sandboxID, "ended", c.Programs.RunsForever)
+	if err != nil {
+		return err
+	}
+	created, err := c.CreateContainer(c.ctx, sandboxID, c.containerConfig(sb, "created", 0, c.Programs.RunsForever))
+	if err != nil {
+		return err
+	}
+	if err := c.StopContainer(c.ctx, ended, shortGrace); err != nil {
+		return err
+	}
+	ids := []string{running, ended, created}
+	before, err := c.snapshot(sandboxID, ids)
+	if err != nil {
+		return err
+	}
+	next, err := c.Reopen(c.ctx)
+	if err != nil {
+		return fmt.Errorf("reopening it: %w", err)
+	}
+	c.Backend = next
+	after, err := c.snapshot(sandboxID, ids)
+	if err != nil {
+		return err
+	}
+	for i := range before {
+		if before[i] != after[i] {
+			return fmt.Errorf("before:\n%s\nafter:\n%s", before[i], after[i])
+		}
+	}
+	if err := c.StopContainer(c.ctx, running, shortGrace); err != nil {
+		return err
+	}
+	_, err = c.awaitState(running, runtime.StateExited)
 	return err
 }
 
-func sandboxUnknown(c *backendCase) error {
-	_, err := c.SandboxStatus(c.ctx, "no-such-sandbox")
-	return gone("SandboxStatus", err)
-}
-
-func sandboxStop(c *backendCase) error {
-	_, id, err := c.sandbox()
+// snapshot describes a sandbox and its containers in a form that can be
+// compared.
+func (c *backendCase) snapshot(sandboxID string, ids []string) ([]string, error) {
+	s, err := c.SandboxStatus(c.ctx, sandboxID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for range 2 {
-		if err := c.StopSandbox(c.ctx, id); err != nil {
-			return err
-		}
-		st, err := c.SandboxStatus(c.ctx, id)
+	list, err := c.ListContainers(c.ctx, runtime.Filter{PodUID: s.UID})
+	if err != nil {
+		return nil, err
+	}
+	var listed []string
+	for _, l := range list {
+		listed = append(listed, l.ID)
+	}
+	slices.Sort(listed)
+	lines := []string{
+		fmt.Sprintf("%s %s %d %v %v %q %q", s.ID, s.PodRef, s.Attempt, s.Ready, s.CreatedAt.UnixMilli(), s.Labels, s.Annotations),
+		fmt.Sprint(listed),
+	}
+	for _, id := range ids {
+		st, err := c.ContainerStatus(c.ctx, id)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if st.Ready {
-			return errors.New("it is ready after it was stopped")
-		}
+		lines = append(lines, fmt.Sprintf("%s %s %d %s created=%d started=%d ended=%d exit=%d %s %s %q %q", st.ID, st.Name, st.Attempt, st.State,
+			st.CreatedAt.UnixMilli(), st.StartedAt.UnixMilli(), st.FinishedAt.UnixMilli(), st.ExitCode, st.Reason, st.Image, st.Labels, st.Annotations))
 	}
-	return nil
+	return lines, nil
 }
 
-func sandboxStopKills(c *backendCase) error {
+// backendLeaks uses all that may start a goroutine; finish looks for what is left.
+func backendLeaks(c *backendCase) error {
+	c.noLeaks = true
+	if w, ok := c.Backend.(runtime.Watcher); ok {
+		watch := c.watch(w)
+		defer watch.cancel()
+	}
 	sandboxID, id, err := c.started(c.Programs.RunsForever, "runs")
 	if err != nil {
 		return err
 	}
-	if err := c.StopSandbox(c.ctx, sandboxID); err != nil {
-		return err
-	}
-	_, err = c.awaitState(id, runtime.StateExited)
-	return err
-}
-
-func sandboxStoppedRefuses(c *backendCase) error {
-	cfg, id, err := c.sandbox()
-	if err != nil {
-		return err
-	}
-	if err := c.StopSandbox(c.ctx, id); err != nil {
-		return err
-	}
-	if _, err := c.CreateContainer(c.ctx, id, c.containerConfig(cfg, "main", 0, c.Programs.RunsForever)); err == nil {
-		return errors.New("a container was created in a sandbox that was stopped")
-	}
-	_, err = c.CreateContainer(c.ctx, "no-such-sandbox", c.containerConfig(cfg, "main", 0, c.Programs.RunsForever))
-	return gone("CreateContainer in an unknown sandbox", err)
-}
-
-func sandboxRemove(c *backendCase) error {
-	sandboxID, id, err := c.started(c.Programs.RunsForever, "runs")
-	if err != nil {
-		return err
-	}
-	for range 2 {
-		if err := c.RemoveSandbox(c.ctx, sandboxID); err != nil {
-			return err
-		}
-		_, err := c.SandboxStatus(c.ctx, sandboxID)
-		if err := gone("SandboxStatus after RemoveSandbox", err); err != nil {
-			return err
-		}
-		_, err = c.ContainerStatus(c.ctx, id)
-		if err := gone("ContainerStatus after RemoveSandbox", err); err != nil {
+	if e, err := c.execer(len(c.Programs.ExecHangs) == 0); err == nil {
+		if err := execCancelled(c.bench, e, id, c.Programs.ExecHangs); err != nil {
 			return err
 		}
 	}
-	return nil
+	ctx, cancel := context.WithCancel(c.ctx)
+	cancel()
+	_ = c.StopContainer(ctx, id, shortGrace) // ends with the context, at any point
+	return c.StopSandbox(c.ctx, sandboxID)
 }
-
-func sandboxStopUnknown(c *backendCase) error {
-	return errors.Join(c.StopSandbox(c.ctx, "no-such-sandbox"), c.RemoveSandbox(c.ctx, "no-such-sandbox"))
-}
-
-func sandboxList(c *backendCase) error {
-	want := map[types.UID]string{}
-	for range 3 {
-		cfg, id, err := c.sandbox()
-		if err != nil {
-			return err
-		}
-		want[cfg.UID] = id
-	}
-	all, err := c.ListSandboxes(c.ctx, runtime.Filter{})
-	if err != nil {
-		return err
-	}
-	for uid, id := range want {
-		one, err := c.ListSandboxes(c.ctx, runtime.Filter{PodUID: uid})
-		if err != nil {
-			return err
-		}
-		if len(one) != 1 || one[0].ID != id || one[0].UID != uid || !one[0].Ready {
-			return fmt.Errorf("the filter for pod %s gave %+v, want sandbox %s alone", uid, one, id)
-		}
-		if n := count(all, func(s runtime.Sandbox) bool { return s.ID == id }); n != 1 {
-			return fmt.Errorf("sandbox %s is %d times in the list of all", id, n)
-		}
-	}
-	none, err := c.ListSandboxes(c.ctx, runtime.Filter{PodUID: "no-such-pod"})
-	if err == nil && len(none) != 0 {
-		err = fmt.Errorf("the filter for an unknown pod gave %+v", none)
-	}
-	return err
-}
-
-func count[T any](list []T, is func(T) bool) (n int) {
-	for _, item := range list {
-		if is(item) {
-			n++
-		}
-	}
-	return n
-}
-
-func containsText(log []byte, text string) bool { return bytes.Contains(log, []byte(text)) }

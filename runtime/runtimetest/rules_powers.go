@@ -1,11 +1,9 @@
 package runtimetest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/kubeparts/kubeparts/conformance"
@@ -110,70 +108,6 @@ func runtimeWatch(c *runtimeCase) error {
 		}
 	}
 	return watch.end()
-}
-
-// execer returns the Runtime's power to run commands and a container to run
-// them in, or skips the rule.
-func (c *runtimeCase) execer(noCommand bool) (runtime.Execer, string, error) {
-	e, ok := c.Runtime.(runtime.Execer)
-	switch {
-	case !ok:
-		return nil, "", conformance.Skip("it is no Execer")
-	case c.Limits.NoExec:
-		return nil, "", conformance.Skip("the limit NoExec")
-	case noCommand:
-		return nil, "", conformance.Skip("the host has no such command")
-	}
-	_, st, err := c.server()
-	if err != nil {
-		return nil, "", err
-	}
-	return e, st.Container("main").ID, nil
-}
-
-func runtimeExec(c *runtimeCase) error {
-	e, id, err := c.execer(c.Programs.ExecPrints == nil)
-	if err != nil {
-		return err
-	}
-	return execPrints(c.bench, e, id, c.Programs)
-}
-
-// execPrints runs commands that print and end.
-func execPrints(b *bench, e runtime.Execer, id string, programs Programs) error {
-	for _, code := range []int{0, 3} {
-		var out bytes.Buffer
-		got, err := e.Exec(b.ctx, id, programs.ExecPrints("hello", code), runtime.ExecIO{Stdout: &out})
-		switch {
-		case err != nil:
-			return err
-		case got != code:
-			return fmt.Errorf("the exit code is %d, want %d", got, code)
-		case strings.TrimSpace(out.String()) != "hello":
-			return fmt.Errorf("it printed %q, want hello", out.String())
-		}
-		if got, err = e.Exec(b.ctx, id, programs.ExecPrints("hello", code), runtime.ExecIO{}); err != nil || got != code {
-			return fmt.Errorf("without streams it gave exit code %d and error %w", got, orNone(err))
-		}
-	}
-	return nil
-}
-
-func runtimeExecCancel(c *runtimeCase) error {
-	e, id, err := c.execer(len(c.Programs.ExecHangs) == 0)
-	if err != nil {
-		return err
-	}
-	return execCancelled(c.bench, e, id, c.Programs.ExecHangs)
-}
-
-func runtimeExecUnknown(c *runtimeCase) error {
-	e, _, err := c.execer(c.Programs.ExecPrints == nil)
-	if err != nil {
-		return err
-	}
-	_, err = e.Exec(c.ctx, "no-such-container", c.Programs.ExecPrints("hello", 0), runtime.ExecIO{})
-	return gone("Exec", err)
 }
 
 func runtimeLogs(c *runtimeCase) error {
