@@ -205,7 +205,7 @@ func (p *fakePod) status(now time.Time) *runtime.PodStatus {
 		st.Sandboxes = append(st.Sandboxes, s)
 	}
 	if len(st.Sandboxes) > 0 && st.Sandboxes[0].Ready {
-		st.IPs = slices.Clone(st.Sandboxes[0].IPs)
+		st.IPs = st.Sandboxes[0].IPs
 	}
 	st.Containers = make([]runtime.ContainerStatus, 0, len(p.containers))
 	for _, c := range slices.Backward(p.containers) {
