@@ -27,10 +27,10 @@ func (b *builder) addresses() {
 		b.status.PodIPs = append(b.status.PodIPs, v1.PodIP{IP: ip.String()})
 	}
 	if len(hosts) > 0 {
-		b.status.HostIP = hosts[0].String()
+		b.status.HostIP = b.status.HostIPs[0].IP
 	}
 	if len(pods) > 0 {
-		b.status.PodIP = pods[0].String()
+		b.status.PodIP = b.status.PodIPs[0].IP
 	}
 }
 
