@@ -18,13 +18,19 @@ type workers struct {
 	// were is how many were busy at the last look, and ended how many ended since.
 	slow, were, ended int
 	// urgent jobs stop pods; they go before those that start some.
-	urgent, queue []func()
+	urgent, queue []work
 	group         sync.WaitGroup
 	spawn         spawnFunc
 	// later has the loop call look in a moment; asked tells that it will.
 	later func()
 	asked bool
 }
+
+// work is called by the loop when its turn has come, and returns the job.
+type work func() (job func())
+
+// just is work that needs nothing but its job.
+func just(job func()) work { return func() func() { return job } }
 
 // burst is how many jobs are begun at a time where no limit is set. A hundred
 // thousand goroutines at once would make each of them dearer: the garbage collector
@@ -40,15 +46,15 @@ const workersPass types.UID = "\x00workers"
 
 func (w *workers) start(ctx context.Context, limit int) { w.ctx, w.limit = ctx, limit }
 
-// run runs the job as soon as there is room.
-func (w *workers) run(urgent bool, job func()) {
+// run runs the work's job as soon as there is room.
+func (w *workers) run(urgent bool, do work) {
 	switch {
 	case w.room(urgent):
-		w.begin(job)
+		w.begin(do)
 	case urgent:
-		w.urgent = append(w.urgent, job)
+		w.urgent = append(w.urgent, do)
 	default:
-		w.queue = append(w.queue, job)
+		w.queue = append(w.queue, do)
 		w.ask()
 	}
 }
@@ -62,9 +68,9 @@ func (w *workers) room(urgent bool) bool {
 	return urgent || w.busy-w.slow < burst
 }
 
-func (w *workers) begin(job func()) {
+func (w *workers) begin(do work) {
 	w.busy++
-	w.spawn(&w.group, "worker", job)
+	w.spawn(&w.group, "worker", do())
 }
 
 // done makes room for the next job.
@@ -96,11 +102,12 @@ func (w *workers) ask() {
 
 // next begins what waits, as far as there is room.
 func (w *workers) next() {
-	for _, queue := range []*[]func(){&w.urgent, &w.queue} {
+	for _, queue := range [...]*[]work{&w.urgent, &w.queue} {
 		for len(*queue) > 0 && w.room(false) {
-			job := (*queue)[0]
+			do := (*queue)[0]
+			(*queue)[0] = nil // the place is not used again, and must hold nothing
 			*queue = (*queue)[1:]
-			w.begin(job)
+			w.begin(do)
 		}
 	}
 }

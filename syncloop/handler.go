@@ -119,7 +119,9 @@ func (l *SyncLoop) step(r *record, e lifecycle.Event) {
 func (l *SyncLoop) act(r *record, a lifecycle.Action) {
 	switch a := a.(type) {
 	case lifecycle.Cancel:
-		r.cancel()
+		if r.cancel != nil {
+			r.cancel()
+		}
 	case lifecycle.Start:
 		l.startWork(r, a)
 	case lifecycle.AcquireName:

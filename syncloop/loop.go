@@ -59,6 +59,7 @@ type SyncLoop struct {
 	timers  timers[types.UID]
 	alarm   alarm
 	version uint64
+	idle    idleJobs
 
 	heard map[string]bool
 	// past holds what the store remembered of pods that no source has named

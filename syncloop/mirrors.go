@@ -86,7 +86,7 @@ func (l *SyncLoop) cleanMirrors() {
 	}
 	l.cleaning = true
 	ctx := l.workers.ctx
-	l.workers.run(false, func() {
+	l.workers.run(false, just(func() {
 		for _, mirror := range orphans {
 			l.deleteMirror(ctx, mirror)
 		}
@@ -94,7 +94,7 @@ func (l *SyncLoop) cleanMirrors() {
 			l.cleaning = false
 			l.workers.done()
 		})
-	})
+	}))
 }
 
 func (l *SyncLoop) deleteMirror(ctx context.Context, mirror *v1.Pod) {

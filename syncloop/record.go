@@ -57,8 +57,8 @@ type record struct {
 	probed   bool
 	lastErr  error
 
-	// cancel ends the context of the work in force; workSince is when it
-	// began, zero when idle.
+	// cancel ends the context of the work in force, nil while that waits for its
+	// turn; workSince is when it was asked for, zero when idle.
 	cancel    context.CancelFunc
 	workSince time.Time
 	// read and done are the moments of the last read that the loop heard of,
@@ -95,6 +95,9 @@ func (r *record) began() bool { return r.life.Stage != "" }
 func (r *record) over() bool {
 	return r.life.Stage == lifecycle.Finished && r.life.Work == "" && !r.life.Discard
 }
+
+// inForce tells whether the work of that number is what is to be done for the pod.
+func (r *record) inForce(seq uint64) bool { return r.life.Work != "" && r.life.Seq == seq }
 
 // verdict is the sentence on the pod, if there is one.
 func (r *record) verdict() *podstatus.Verdict {

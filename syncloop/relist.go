@@ -273,7 +273,7 @@ func (l *SyncLoop) watchLoop(ctx context.Context, w runtime.Watcher) {
 
 // lookAtStranger reads a pod that the loop does not know.
 func (l *SyncLoop) lookAtStranger(ctx context.Context, uid types.UID) {
-	l.workers.run(false, func() {
+	l.workers.run(false, just(func() {
 		status, err := l.cfg.Runtime.PodStatus(ctx, uid)
 		l.inbox.post(func() {
 			l.workers.done()
@@ -282,7 +282,7 @@ func (l *SyncLoop) lookAtStranger(ctx context.Context, uid types.UID) {
 			}
 			l.strangers[uid] = runtime.ListedPod{PodRef: status.PodRef, Running: status.Running() || sandboxReady(status)}
 		})
-	})
+	}))
 }
 
 // sandboxReady tells whether a sandbox of the pod may run, which may outlive its

@@ -49,11 +49,11 @@ type outcome struct {
 	resizeFailed *v1.PodCondition
 }
 
-// startWork hands a piece of work to a worker.
+// startWork has a piece of work done as soon as there is room for it. All that the
+// work needs is gathered then: of the pods that wait there may be many.
 func (l *SyncLoop) startWork(r *record, a lifecycle.Start) {
 	now := time.Now()
-	ctx, cancel := context.WithCancel(l.workers.ctx)
-	r.cancel, r.workSince = cancel, now
+	r.cancel, r.workSince = nil, now
 	if a.Work == lifecycle.WorkSync {
 		r.read = l.moment() // it begins with reading the pod
 	}
@@ -63,7 +63,20 @@ func (l *SyncLoop) startWork(r *record, a lifecycle.Start) {
 			h(r.PodRef, now.Sub(r.added))
 		}
 	}
-	j := &job{
+	l.workers.run(a.Work != lifecycle.WorkSync, func() func() { return l.beginWork(r, a) })
+}
+
+// beginWork returns what a worker is to do. Work that was overtaken while it waited is
+// cancelled from the beginning.
+func (l *SyncLoop) beginWork(r *record, a lifecycle.Start) func() {
+	ctx, cancel := context.WithCancel(l.workers.ctx)
+	if r.inForce(a.Seq) {
+		r.cancel = cancel
+	} else {
+		cancel()
+	}
+	j := l.idle.get()
+	*j = job{
 		loop: l, record: r, ref: r.PodRef, work: a.Work, seq: a.Seq,
 		verdicts: r.verdicts,
 		grace:    r.life.Grace,
@@ -76,13 +89,36 @@ func (l *SyncLoop) startWork(r *record, a lifecycle.Start) {
 	if r.pod != nil {
 		j.input = l.input(r)
 	}
-	l.workers.run(a.Work != lifecycle.WorkSync, func() {
+	return func() {
 		defer cancel()
 		began := time.Now()
 		j.outcome.Err = j.do(ctx)
 		j.outcome.took = time.Since(began)
-		l.inbox.post(func() { l.workDone(r, j) })
-	})
+		l.inbox.post(func() {
+			l.workDone(r, j)
+			l.idle.put(j)
+		})
+	}
+}
+
+// idleJobs are jobs that came back. They are used again, for each is a tenth of what
+// a pod's start takes of memory.
+type idleJobs []*job
+
+func (i *idleJobs) get() *job {
+	if last := len(*i) - 1; last >= 0 {
+		j := (*i)[last]
+		*i = (*i)[:last]
+		return j
+	}
+	return &job{}
+}
+
+func (i *idleJobs) put(j *job) {
+	*j = job{} // nothing is kept alive by it
+	if len(*i) < burst {
+		*i = append(*i, j)
+	}
 }
 
 func (j *job) do(ctx context.Context) error {
@@ -107,9 +143,9 @@ func (l *SyncLoop) workDone(r *record, j *job) {
 	if l.pods[r.UID] != r {
 		return
 	}
-	inForce := r.life.Work != "" && r.life.Seq == j.seq
+	inForce := r.inForce(j.seq)
 	if inForce {
-		r.workSince = time.Time{}
+		r.cancel, r.workSince = nil, time.Time{}
 		r.failures = j.outcome.failures
 		r.lastErr = j.outcome.Err
 		r.read = max(r.read, j.outcome.read)
@@ -140,7 +176,7 @@ func (j *job) say(compute func(podstatus.Input) podstatus.Result) podstatus.Resu
 	l := j.loop
 	l.inbox.post(func() {
 		r := l.pods[j.ref.UID]
-		if r != j.record || r.life.Work == "" || r.life.Seq != j.seq {
+		if r != j.record || !r.inForce(j.seq) {
 			return
 		}
 		r.observed, r.failures, r.read = in.Observed, in.StartFailures, max(r.read, read)
