@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/syncloop"
@@ -41,6 +42,34 @@ func TestManyPodsBeginInBursts(t *testing.T) {
 					working.Add(1)
 					<-hang
 					working.Add(-1)
+				}
+				return nil
+			},
+		})
+	})
+}
+
+// A pod that is removed while its sync waits for a worker is never synced.
+func TestWorkThatWaitsIsOvertaken(t *testing.T) {
+	var hang chan struct{}
+	var synced []types.UID
+	inBubble(t, func(t *testing.T, w *world) {
+		hang = make(chan struct{})
+		w.add(pod("first"), pod("second"))
+		w.remove(pod("second"))
+		close(hang)
+		sleep(time.Minute)
+		require.Equal(t, v1.PodRunning, w.phase("uid-first"))
+		require.NotContains(t, synced, types.UID("uid-second"))
+		_, known := w.Pod("uid-second")
+		require.False(t, known)
+	}, func(c *syncloop.Config) {
+		c.MaxWorkers = 1
+		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+			Before: func(_ context.Context, call runtimetest.Call) error {
+				if call.Method == "SyncPod" {
+					synced = append(synced, call.UID)
+					<-hang
 				}
 				return nil
 			},
