@@ -18,8 +18,8 @@ func fixed(n int) conformance.Open[int] {
 	return func(context.Context) (int, func() error, error) { return n, nil, nil }
 }
 
-func rule(name string, check func(context.Context, int) error) conformance.Rules[int] {
-	return conformance.Rules[int]{{Name: name, Text: "The text of " + name + ".", Check: check}}
+func rule(check func(context.Context, int) error) conformance.Rules[int] {
+	return conformance.Rules[int]{{Name: "r", Text: "The text of r.", Check: check}}
 }
 
 func kept(context.Context, int) error { return nil }
@@ -59,7 +59,7 @@ func TestWhatBreaksARule(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := rule("r", c.check).Check(t.Context(), c.open, conformance.Options{})
+			err := rule(c.check).Check(t.Context(), c.open, conformance.Options{})
 			require.ErrorContains(t, err, c.want)
 			require.Equal(t, []string{"r"}, conformance.Broken(err))
 			var broken *conformance.RuleError
@@ -78,7 +78,7 @@ func TestSubjectIsEndedWhateverTheCheckDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var ended atomic.Int32
-			_ = rule("r", check).Check(t.Context(), func(context.Context) (int, func() error, error) {
+			_ = rule(check).Check(t.Context(), func(context.Context) (int, func() error, error) {
 				return 0, func() error { ended.Add(1); return nil }, nil
 			}, conformance.Options{})
 			require.EqualValues(t, 1, ended.Load())
@@ -107,12 +107,12 @@ func TestHangingRuleCostsItselfAlone(t *testing.T) {
 func TestSkippedRuleIsNotBroken(t *testing.T) {
 	skips := func(context.Context, int) error { return fmt.Errorf("wrapped: %w", conformance.Skip("no way")) }
 	var lines []string
-	err := rule("r", skips).Check(t.Context(), fixed(0), conformance.Options{
+	err := rule(skips).Check(t.Context(), fixed(0), conformance.Options{
 		Logf: func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) },
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"skipped r: no way (The text of r.)"}, lines)
-	require.NoError(t, rule("r", skips).Check(t.Context(), fixed(0), conformance.Options{}))
+	require.NoError(t, rule(skips).Check(t.Context(), fixed(0), conformance.Options{}))
 }
 
 func TestOnlyPicksRules(t *testing.T) {

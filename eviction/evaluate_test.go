@@ -77,7 +77,7 @@ func TestMemoryRanking(t *testing.T) {
 	for name, used := range map[types.UID]uint64{
 		"guaranteed-low": 900, "burstable-below": 50, "burstable-above": 400, "best-effort-high": 400, "best-effort-low": 100,
 	} {
-		in.Pods.Measure(types.UID("uid-"+name), usesMemory(used<<20))
+		in.Pods.Measure("uid-"+name, usesMemory(used<<20))
 	}
 	out := eviction.Evaluate(in)
 	require.Equal(t, "best-effort-low", out.Victim.Pod.Name)
@@ -95,7 +95,7 @@ func TestPIDRanking(t *testing.T) {
 	in.Policy.Thresholds = mustThresholds(t, eviction.Settings{Hard: map[string]string{"pid.available": "1200"}})
 	in.Observations = []eviction.Observation{seen(eviction.PIDAvailable, "500", "5000", 0)}
 	for name, n := range map[types.UID]uint64{"high": 900, "few": 100, "many": 400, "low-many": 600, "low-few": 50} {
-		in.Pods.Measure(types.UID("uid-"+name), &eviction.PodStats{ProcessStats: &eviction.ProcessStats{ProcessCount: &n}})
+		in.Pods.Measure("uid-"+name, &eviction.PodStats{ProcessStats: &eviction.ProcessStats{ProcessCount: &n}})
 	}
 	out := eviction.Evaluate(in)
 	require.Equal(t, "low-many", out.Victim.Pod.Name)

@@ -51,7 +51,6 @@ func BenchmarkMuxDelta(b *testing.B) {
 			for i := range changed {
 				changed[i] = pods(big(7, i+1))
 			}
-			list = nil
 			i := 0
 			delta := func() {
 				merged(b, m, podmanager.OpUpdate, changed[i%variants])

@@ -11,7 +11,7 @@ import (
 func walkGrace(_ context.Context, p *page) error {
 	p.intro(`A pod that is being stopped has a grace period. Whoever asks again may shorten it
 		and never lengthen it, and the deadline never moves back.`)
-	l := newLife(p, "web")
+	l := newLife(p)
 	web := newPod("web", grace(60))
 	l.State, _ = l.rules.Step(l.State, lifecycle.Update{Pod: web, Create: true}, l.now)
 	l.State, _ = l.rules.Step(l.State, lifecycle.Done{Seq: l.Seq}, l.now)

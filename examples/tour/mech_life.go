@@ -11,7 +11,7 @@ func walkLife(_ context.Context, p *page) error {
 		never back. An event and the time go in; the next state and what is to be done
 		come out. One piece of work is in force at a time; a worker does it, and its end
 		is the next event.`)
-	l := newLife(p, "web")
+	l := newLife(p)
 	web := newPod("web", grace(30))
 
 	p.step("Its source has it", "lifecycle.Rules.Step")
@@ -37,7 +37,7 @@ func walkLife(_ context.Context, p *page) error {
 	p.why("Kill, release what it holds, remove what the runtime keeps, forget: in this order, each after the other has succeeded.")
 
 	p.step("A kill overtakes a sync", "lifecycle.Rules.Step")
-	l = newLife(p, "web")
+	l = newLife(p)
 	l.event("Update, create", lifecycle.Update{Pod: web, Create: true})
 	l.event("Removed", lifecycle.Removed{})
 	l.done("Done: nothing runs", lifecycle.Done{})

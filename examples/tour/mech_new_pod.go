@@ -57,7 +57,7 @@ func walkNewPod(ctx context.Context, p *page) error {
 	p.out("%s\nledger: %s", showDecision(chain, decision), showLedger(chain.Ledger))
 
 	p.step("Its life begins", "lifecycle.Rules.Step")
-	l := newLife(p, "web")
+	l := newLife(p)
 	l.UID = pod.UID
 	l.event("Update, create, static", lifecycle.Update{Pod: pod, Create: true, Static: true})
 	l.event("NameGranted", lifecycle.NameGranted{})

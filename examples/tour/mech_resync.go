@@ -14,7 +14,7 @@ func walkResync(_ context.Context, p *page) error {
 		Waits are stretched by up to a half, so that pods do not move in step; by how
 		much follows from the UID and the number of the work, so that a replay gives the
 		same times.`)
-	l := newLife(p, "web")
+	l := newLife(p)
 	l.State, _ = l.rules.Step(l.State, lifecycle.Update{Pod: newPod("web"), Create: true}, l.now)
 
 	p.step("After a sync that went well", "lifecycle.Rules.Step", "lifecycle.Jitter")

@@ -17,7 +17,7 @@ func walkSameName(_ context.Context, p *page) error {
 	name := podmanager.FullName(newPod("web"))
 	lives := map[types.UID]*life{}
 	begin := func(uid types.UID) {
-		l := newLife(p, "web")
+		l := newLife(p)
 		l.UID = uid
 		lives[uid] = l
 		pod := newPod("web", static)

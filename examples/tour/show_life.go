@@ -16,8 +16,8 @@ type life struct {
 	page  *page
 }
 
-func newLife(p *page, name string) *life {
-	return &life{State: lifecycle.State{UID: newPod(name).UID}, now: noon, page: p}
+func newLife(p *page) *life {
+	return &life{State: lifecycle.State{UID: newPod("web").UID}, now: noon, page: p}
 }
 
 // event sends an event, and shows it with what comes of it.

@@ -150,15 +150,14 @@ func optionalOneOf[T ~string](c *checker, path *field.Path, value *T, allowed ..
 	}
 }
 
-// exactlyOne requires one of several fields; it tells whether that holds.
-func (c *checker) exactlyOne(path *field.Path, what string, set int) bool {
+// exactlyOne requires one of several fields, of which so many are set.
+func (c *checker) exactlyOne(path *field.Path, what string, set int) {
 	switch {
 	case set == 0:
 		c.required(path, "must specify one of: "+what)
 	case set > 1:
 		c.invalid(path, "", "may not have more than one of "+what)
 	}
-	return set == 1
 }
 
 // countSet counts what is true.

@@ -193,7 +193,7 @@ func TestHTTPHook(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			n := newNode(t, nil, podruntime.Config{})
 			pod := newPod("web", container("main"))
-			pod.Spec.Containers[0].Ports = []v1.ContainerPort{{Name: "web", ContainerPort: int32(intstr.Parse(at.Port()).IntVal)}}
+			pod.Spec.Containers[0].Ports = []v1.ContainerPort{{Name: "web", ContainerPort: intstr.Parse(at.Port()).IntVal}}
 			pod.Spec.Containers[0].Lifecycle = &v1.Lifecycle{PostStart: &v1.LifecycleHandler{HTTPGet: &v1.HTTPGetAction{
 				Host: at.Hostname(), Port: tc.port, Path: "/hello?a=b", Scheme: tc.scheme,
 				HTTPHeaders: []v1.HTTPHeader{{Name: "Authorization", Value: "secret"}, {Name: "Host", Value: "example.com"}},

@@ -21,23 +21,23 @@ import (
 )
 
 // startPods starts pods with one container each, eight at a time.
-func startPods(b *testing.B, n *node, pods int) []string {
+func startPods(b *testing.B, n *node, pods int) {
 	b.Helper()
-	ids := make([]string, pods)
 	free := make(chan struct{}, 8)
 	var all sync.WaitGroup
 	for i := range pods {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			id, err := n.CreateSandbox(b.Context(), runtime.SandboxConfig{
+			sandbox, err := n.CreateSandbox(b.Context(), runtime.SandboxConfig{
 				PodRef: runtime.PodRef{UID: types.UID(fmt.Sprint("uid-", i)), Namespace: "default", Name: fmt.Sprint("pod-", i)},
 			})
+			var id string
 			if err == nil {
-				ids[i], err = n.CreateContainer(b.Context(), id, n.config(fmt.Sprint("c", i), "exec sleep 1000000"))
+				id, err = n.CreateContainer(b.Context(), sandbox, n.config(fmt.Sprint("c", i), "exec sleep 1000000"))
 			}
 			if err == nil {
-				err = n.StartContainer(b.Context(), ids[i])
+				err = n.StartContainer(b.Context(), id)
 			}
 			if err != nil {
 				b.Error(err)
@@ -45,7 +45,6 @@ func startPods(b *testing.B, n *node, pods int) []string {
 		})
 	}
 	all.Wait()
-	return ids
 }
 
 // BenchmarkStart starts pods until all of them run.

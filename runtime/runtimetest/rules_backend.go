@@ -39,7 +39,7 @@ var backendWholeRules = []rule[*backendCase]{
 }
 
 func backendIndependent(c *backendCase) error {
-	_, slow, err := c.stubborn()
+	slow, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func backendReopen(c *backendCase) error {
 	if err := c.StopContainer(c.ctx, running, shortGrace); err != nil {
 		return err
 	}
-	_, err = c.awaitState(running, runtime.StateExited)
+	_, err = c.awaitExit(running)
 	return err
 }
 

@@ -173,7 +173,7 @@ func containerExit(c *backendCase) error {
 		if err != nil {
 			return err
 		}
-		st, err := c.awaitState(id, runtime.StateExited)
+		st, err := c.awaitExit(id)
 		switch {
 		case err != nil:
 			return err
@@ -271,7 +271,7 @@ func containerRemoveLog(c *backendCase) error {
 	if err != nil {
 		return err
 	}
-	st, err := c.awaitState(id, runtime.StateExited)
+	st, err := c.awaitExit(id)
 	if err != nil {
 		return err
 	}

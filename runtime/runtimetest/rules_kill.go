@@ -94,7 +94,7 @@ func killWithoutSpec(c *runtimeCase) error {
 }
 
 func killForced(c *runtimeCase) error {
-	pod, _, err := c.stubborn()
+	pod, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func killForced(c *runtimeCase) error {
 }
 
 func killSooner(c *runtimeCase) error {
-	pod, _, err := c.stubborn()
+	pod, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func killSooner(c *runtimeCase) error {
 }
 
 func killLater(c *runtimeCase) error {
-	pod, _, err := c.stubborn()
+	pod, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func killLater(c *runtimeCase) error {
 }
 
 func killCancel(c *runtimeCase) error {
-	pod, _, err := c.stubborn()
+	pod, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func killCancel(c *runtimeCase) error {
 }
 
 func killCancelGoesOn(c *runtimeCase) error {
-	pod, _, err := c.stubborn()
+	pod, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -177,7 +177,7 @@ func killCancelGoesOn(c *runtimeCase) error {
 	}
 	cancel()
 	_ = c.result("KillPod", kill)
-	_, err = c.awaitStatus(pod, "main to end by itself", func(st *runtime.PodStatus) bool { return !st.Running() })
+	err = c.awaitStatus(pod, "main to end by itself", func(st *runtime.PodStatus) bool { return !st.Running() })
 	return err
 }
 

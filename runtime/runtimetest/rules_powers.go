@@ -47,7 +47,7 @@ func runtimeDoingStop(c *runtimeCase) error {
 	if !ok {
 		return conformance.Skip("it is no Reporter")
 	}
-	pod, _, err := c.stubborn()
+	pod, err := c.stubborn()
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ var runtimeWholeRules = []rule[*runtimeCase]{
 }
 
 func runtimeIndependent(c *runtimeCase) error {
-	slow, _, err := c.stubborn()
+	slow, err := c.stubborn()
 	if err != nil {
 		return err
 	}

@@ -132,7 +132,7 @@ func sandboxStopKills(c *backendCase) error {
 	if err := c.StopSandbox(c.ctx, sandboxID); err != nil {
 		return err
 	}
-	_, err = c.awaitState(id, runtime.StateExited)
+	_, err = c.awaitExit(id)
 	return err
 }
 

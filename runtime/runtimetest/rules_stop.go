@@ -69,19 +69,19 @@ func stopAgain(c *backendCase) error {
 }
 
 func stopNow(c *backendCase) error {
-	_, id, err := c.stubborn()
+	id, err := c.stubborn()
 	if err != nil {
 		return err
 	}
 	if err := c.result("StopContainer", async(func() error { return c.StopContainer(c.ctx, id, 0) })); err != nil {
 		return err
 	}
-	_, err = c.awaitState(id, runtime.StateExited)
+	_, err = c.awaitExit(id)
 	return err
 }
 
 func stopForced(c *backendCase) error {
-	_, id, err := c.stubborn()
+	id, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func notBefore(ended, asked time.Time, grace time.Duration) error {
 }
 
 func stopSooner(c *backendCase) error {
-	_, id, err := c.stubborn()
+	id, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func stopSooner(c *backendCase) error {
 }
 
 func stopLater(c *backendCase) error {
-	_, id, err := c.stubborn()
+	id, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (b *bench) pending(what string, done <-chan error) error {
 }
 
 func stopCancel(c *backendCase) error {
-	_, id, err := c.stubborn()
+	id, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func stopCancel(c *backendCase) error {
 }
 
 func stopCancelGoesOn(c *backendCase) error {
-	_, id, err := c.stubborn()
+	id, err := c.stubborn()
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func stopCancelGoesOn(c *backendCase) error {
 	}
 	cancel()
 	_ = c.result("StopContainer", stop)
-	_, err = c.awaitState(id, runtime.StateExited)
+	_, err = c.awaitExit(id)
 	return err
 }
 

@@ -208,7 +208,7 @@ func syncStartFails(c *runtimeCase) error {
 	if reason == "" {
 		return errors.New("the result of a start that failed has no reason")
 	}
-	_, err = c.awaitStatus(pod, "main to run", inState(runtime.StateRunning, "main"))
+	err = c.awaitStatus(pod, "main to run", inState(runtime.StateRunning, "main"))
 	return err
 }
 

@@ -177,31 +177,30 @@ func (c *backendCase) started(p Program, what string) (sandboxID, id string, err
 	return sandboxID, id, err
 }
 
-// stubborn makes a sandbox with a container that runs and ignores being asked to
-// stop.
-func (c *backendCase) stubborn() (sandboxID, id string, err error) {
+// stubborn makes a container that runs and ignores being asked to stop.
+func (c *backendCase) stubborn() (id string, err error) {
 	if c.limits.NoGrace {
-		return "", "", conformance.Skip("its limit NoGrace makes each stop a kill")
+		return "", conformance.Skip("its limit NoGrace makes each stop a kill")
 	}
-	sandboxID, id, err = c.started(c.Programs.IgnoresTerm, "ignores being asked to stop")
+	_, id, err = c.started(c.Programs.IgnoresTerm, "ignores being asked to stop")
 	if err != nil || c.ReadLog == nil {
-		return sandboxID, id, err
+		return id, err
 	}
 	st, err := c.ContainerStatus(c.ctx, id)
 	if err != nil {
-		return sandboxID, id, err
+		return id, err
 	}
-	return sandboxID, id, c.awaitLog(st.LogPath, "ready")
+	return id, c.awaitLog(st.LogPath, "ready")
 }
 
-// awaitState polls until the container is in a state.
-func (c *backendCase) awaitState(id string, state runtime.State) (st runtime.Container, err error) {
+// awaitExit polls until the container has ended.
+func (c *backendCase) awaitExit(id string) (st runtime.Container, err error) {
 	err = c.await(func() (ok bool, err error) {
 		st, err = c.ContainerStatus(c.ctx, id)
-		return st.State == state, err
+		return st.State == runtime.StateExited, err
 	})
 	if err != nil {
-		err = fmt.Errorf("container %s (state %q) did not become %s: %w", id, st.State, state, err)
+		err = fmt.Errorf("container %s (state %q) did not end: %w", id, st.State, err)
 	}
 	return st, err
 }

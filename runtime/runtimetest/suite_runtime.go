@@ -177,15 +177,16 @@ func (c *runtimeCase) drive(pod *v1.Pod, what string, until func(*runtime.PodSta
 }
 
 // awaitStatus polls until the status of a pod is as it should be.
-func (c *runtimeCase) awaitStatus(pod *v1.Pod, what string, until func(*runtime.PodStatus) bool) (st *runtime.PodStatus, err error) {
-	err = c.await(func() (ok bool, err error) {
+func (c *runtimeCase) awaitStatus(pod *v1.Pod, what string, until func(*runtime.PodStatus) bool) error {
+	var st *runtime.PodStatus
+	err := c.await(func() (ok bool, err error) {
 		st, err = c.PodStatus(c.ctx, pod.UID)
 		return err == nil && until(st), err
 	})
 	if err != nil {
 		err = fmt.Errorf("pod %s: waiting for %s: %w; its containers are %s", pod.Name, what, err, describe(st))
 	}
-	return st, err
+	return err
 }
 
 // describe lists the containers of a status.
@@ -228,18 +229,18 @@ func (c *runtimeCase) server() (*v1.Pod, *runtime.PodStatus, error) {
 }
 
 // stubborn makes a pod whose container ignores being asked to stop.
-func (c *runtimeCase) stubborn() (*v1.Pod, *runtime.PodStatus, error) {
+func (c *runtimeCase) stubborn() (*v1.Pod, error) {
 	if c.Limits.NoGrace {
-		return nil, nil, conformance.Skip("the limit NoGrace makes each stop a kill")
+		return nil, conformance.Skip("the limit NoGrace makes each stop a kill")
 	}
 	pod, st, err := c.up(c.Programs.IgnoresTerm, "ignores being asked to stop")
 	if err != nil {
-		return pod, st, err
+		return pod, err
 	}
 	if logs, ok := c.Runtime.(runtime.LogReader); ok {
 		err = c.awaitLog(logs, st.Container("main").ID, "ready")
 	}
-	return pod, st, err
+	return pod, err
 }
 
 // awaitLog polls until the log of a container shows a text.
