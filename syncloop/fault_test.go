@@ -120,7 +120,7 @@ func TestRuntimeThatForgetsAndInvents(t *testing.T) {
 				require.NotContains(t, w.listed(), types.UID("stray"))
 
 				w.fake.Invent(runtime.RefOf(job), "ghost")
-				sleep(6 * time.Minute)
+				sleep(5 * time.Second)
 				require.False(t, w.observed(job.UID).Running(), "something of a pod that had ended")
 				require.Equal(t, v1.PodSucceeded, w.phase(job.UID))
 			}, func(c *syncloop.Config) {

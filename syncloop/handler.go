@@ -32,8 +32,8 @@ func (l *SyncLoop) HandleRuntimeEvent(ctx context.Context, e RuntimeEvent) {
 	moment := l.dirty.remove(e.UID)
 	r := l.pods[e.UID]
 	switch {
-	case r == nil:
-		l.lookAtStranger(ctx, e.UID)
+	case r == nil, lifecycle.KnownTerminated(&r.life) && moment > r.done:
+		l.lookAtIdle(ctx, e.UID)
 	case moment > r.read:
 		l.step(r, lifecycle.Poke{})
 	}

@@ -271,16 +271,24 @@ func (l *SyncLoop) watchLoop(ctx context.Context, w runtime.Watcher) {
 	}
 }
 
-// lookAtStranger reads a pod that the loop does not know.
-func (l *SyncLoop) lookAtStranger(ctx context.Context, uid types.UID) {
+// lookAtIdle reads a pod that the runtime gave a hint about, and that nobody works on:
+// one that the loop does not know, or that had ended.
+func (l *SyncLoop) lookAtIdle(ctx context.Context, uid types.UID) {
 	l.workers.run(false, just(func() {
+		moment := l.moment()
 		status, err := l.cfg.Runtime.PodStatus(ctx, uid)
 		l.inbox.post(func() {
 			l.workers.done()
-			if err != nil || status == nil || l.pods[uid] != nil || len(status.Containers)+len(status.Sandboxes) == 0 {
+			if err != nil || status == nil || len(status.Containers)+len(status.Sandboxes) == 0 {
 				return
 			}
-			l.strangers[uid] = runtime.ListedPod{PodRef: status.PodRef, Running: status.Running() || sandboxReady(status)}
+			running := status.Running() || sandboxReady(status)
+			switch r := l.pods[uid]; {
+			case r == nil:
+				l.strangers[uid] = runtime.ListedPod{PodRef: status.PodRef, Running: running}
+			case lifecycle.KnownTerminated(&r.life):
+				l.lookAt(r, running, moment)
+			}
 		})
 	}))
 }
