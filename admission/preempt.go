@@ -22,13 +22,13 @@ const (
 	DisruptionPreempted = "Pod was preempted by Kubelet to accommodate a critical pod."
 )
 
-// Plan is how a critical pod gets its room. Whoever called [Chain.Admit] owes
-// then: to stop the victims with their own grace, in the order given or all at
-// once, to take each out of the ledger when nothing of it runs, and to call
-// Admit for the pod again when all of them are gone; a victim that can't be
-// stopped is noted with [Ledger.SetStuck] before, which may give a plan with others. Until then the pod
-// itself is in the ledger; giving up is [Chain.Remove]. A plan of
-// [Chain.Check] obliges to nothing.
+// Plan is how a critical pod gets its room. Whoever called [Chain.Admit] owes then: to
+// stop the victims with their own grace, in the order given or all at once, to take
+// each out of the ledger when nothing of it runs, and to call Admit for the pod again
+// when all of them are gone; a victim that can't be stopped is noted with
+// [Ledger.SetStuck] before, which may give a plan with others. Until then the pod
+// itself is in the ledger; giving up is [Chain.Remove]. A plan of [Chain.Check]
+// obliges to nothing.
 type Plan struct {
 	// Needs is what must become free, in the kubelet's order of resources.
 	Needs []Need

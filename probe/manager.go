@@ -134,11 +134,12 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-// Set says which containers of a pod are to be probed, and what is known of each.
-// It replaces what was said of the pod before: what is not in it any more is not
-// probed any more, and what is in flight for that is called off. Probes that stay
-// keep what they found out, also when their settings change; the new ones hold
-// at once. Without containers the pod is forgotten. Nothing that it is given is written to, and it must stay as it is.
+// Set says which containers of a pod are to be probed, and what is known of each. It
+// replaces what was said of the pod before: what is not in it any more is not probed
+// any more, and what is in flight for that is called off. Probes that stay keep what
+// they found out, also when their settings change; the new ones hold at once. Without
+// containers the pod is forgotten. Nothing that it is given is written to, and it must
+// stay as it is.
 func (m *Manager) Set(ref runtime.PodRef, containers ...Container) {
 	now := time.Now()
 	m.mu.Lock()

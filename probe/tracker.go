@@ -34,28 +34,6 @@ type State struct {
 	NoAddress bool
 }
 
-// Wait says why a probe is not due at any time.
-type Wait uint8
-
-// The reasons of a Tracker to wait.
-const (
-	WaitNothing   Wait = iota // it is due at a time
-	WaitContainer             // for an instance
-	WaitRunning               // for the instance to run
-	WaitStarted               // for the startup probe to succeed
-	WaitAddress               // for the pod to have an address
-	WaitInstance              // on hold: for another instance
-	WaitEnded                 // for nothing: it is done
-)
-
-// String says it in words.
-func (w Wait) String() string {
-	return [...]string{
-		"for its time", "for a container", "for the container to run", "for the startup probe to succeed",
-		"for an address", "for the next instance of the container", "for nothing, it has ended",
-	}[w]
-}
-
 // Attempt is what one attempt of a probe came to: a Response, or an error if the
 // container could not be asked.
 type Attempt struct {

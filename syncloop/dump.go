@@ -51,8 +51,8 @@ const ledgerWait = time.Second
 
 // Dump writes all that the loop knows as one JSON object: health, ledger, what
 // Config.Parts know and, for each pod, source, admission, stage, work, timers, last
-// error, status and probes. It goes by snapshots and does not hold up the loop; a loop that is stuck
-// leaves the ledger out. Specs are left out, for they may hold secrets.
+// error, status and probes. It goes by snapshots and does not hold up the loop; a loop
+// that is stuck leaves the ledger out. Specs are left out, for they may hold secrets.
 func (l *SyncLoop) Dump(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)

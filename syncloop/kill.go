@@ -36,12 +36,13 @@ type KillOptions struct {
 	Verdict *podstatus.Verdict
 }
 
-// Kill stops one pod although its source wants it, and returns once nothing of
-// it runs. The pod does not come back under its UID, whatever its restart policy
-// and its source say; without a Verdict its phase follows from its exit codes, and
-// is Succeeded if all of them are zero. Kill gives up waiting after one and a half times the grace, at least
-// 10 seconds, with an event and ErrGraceExceeded. A pod that is not known gives
-// runtime.ErrNotFound; one that has stopped, or never began, is no error.
+// Kill stops one pod although its source wants it, and returns once nothing of it
+// runs. The pod does not come back under its UID, whatever its restart policy and its
+// source say; without a Verdict its phase follows from its exit codes, and is
+// Succeeded if all of them are zero. Kill gives up waiting after one and a half times
+// the grace, at least 10 seconds, with an event and ErrGraceExceeded. A pod that is
+// not known gives runtime.ErrNotFound; one that has stopped, or never began, is no
+// error.
 func (l *SyncLoop) Kill(ctx context.Context, uid types.UID, opts KillOptions) error {
 	var (
 		pod     *v1.Pod

@@ -109,8 +109,9 @@ func withDefaultsOf(decoded apiruntime.Object) podmanager.Object {
 	return podmanager.Object{}
 }
 
-// checkObject is the API's validation, as far as something here depends on it:
-// names, keys, size, and what the type of a Secret promises. Of what it finds wrong it gives the first few.
+// checkObject is the API's validation, as far as something here depends on it: names,
+// keys, size, and what the type of a Secret promises. Of what it finds wrong it gives
+// the first few.
 func checkObject(object podmanager.Object) field.ErrorList {
 	c := objectChecker{}
 	switch {

@@ -22,10 +22,10 @@ import (
 // time. All its methods may be called concurrently. It is a [runtime.Watcher],
 // Execer and ContainerResizer.
 //
-// What it does not do: run anything, look at mounts, environment or
-// images, enforce the resources that it notes, know init containers, or survive its process. So an init container
-// without a command of [Script.Command] runs for ever, and its pod stays Pending.
-// A container prints its script's Output at its start and nothing more.
+// What it does not do: run anything, look at mounts, environment or images, enforce
+// the resources that it notes, know init containers, or survive its process. So an
+// init container without a command of [Script.Command] runs for ever, and its pod
+// stays Pending. A container prints its script's Output at its start and nothing more.
 type FakeBackend struct {
 	cfg FakeBackendConfig
 

@@ -19,10 +19,10 @@ import (
 // Config says what is put to the test. Its zero value is the library itself, over
 // fakes.
 type Config struct {
-	// Runtime makes an empty runtime; nil makes a [runtimetest.Fake] whose
-	// containers behave as [Script] says and their hooks as [Hook] does. It does no I/O that is not part of
-	// its bubble, and waits on nothing but channels and time. One that is a
-	// [Breaker] is broken, too.
+	// Runtime makes an empty runtime; nil makes a [runtimetest.Fake] whose containers
+	// behave as [Script] says and their hooks as [Hook] does. It does no I/O that is
+	// not part of its bubble, and waits on nothing but channels and time. One that is
+	// a [Breaker] is broken, too.
 	Runtime func() runtime.Runtime
 	// Store makes an empty store; nil makes a [synclooptest.Store].
 	Store func() syncloop.Store
