@@ -24,8 +24,8 @@ type Manager struct {
 	turn      chan struct{}
 	state     State
 	spare     map[types.UID]string
-	told      pace[runtime.Event]
-	toldPods  pace[types.UID]
+	toldNode  told[runtime.Event]
+	toldPods  told[types.UID]
 	refreshed time.Time
 	complaint string
 	// early holds a token when a round is asked for before its time.
@@ -44,8 +44,8 @@ func NewManager(cfg Config) (*Manager, error) {
 	m := &Manager{
 		cfg: cfg, pods: NewPods(cfg.Protect),
 		turn: make(chan struct{}, 1), early: make(chan struct{}, 1),
-		spare: map[types.UID]string{},
-		told:  pace[runtime.Event]{}, toldPods: pace[types.UID]{},
+		spare:    map[types.UID]string{},
+		toldNode: told[runtime.Event]{}, toldPods: told[types.UID]{},
 	}
 	var given []Threshold
 	m.cfg.Policy.Thresholds, given = ContainerFsThresholds(cfg.Policy.Thresholds, cfg.Policy.Layout)

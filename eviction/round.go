@@ -13,13 +13,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/repeat"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // round measures, decides and carries out. It has the turn.
 func (m *Manager) round(ctx context.Context) (*Done, error) {
 	m.pods.Set(m.cfg.Pods())
-	maps.DeleteFunc(m.toldPods, func(uid types.UID, _ *beat) bool {
+	maps.DeleteFunc(m.toldPods, func(uid types.UID, _ *repeat.Beat) bool {
 		_, known := m.pods.places[uid]
 		return !known
 	})
@@ -122,10 +123,10 @@ func (m *Manager) publish(done *Done) {
 		}
 	}
 	if done.Short == "" && len(done.State.Met) == 0 {
-		clear(m.told)
+		clear(m.toldNode)
 	}
 	for _, e := range done.Events {
-		if m.told.due(e, time.Now()) {
+		if m.toldNode.due(e, time.Now()) {
 			m.nodeEvent(e)
 		}
 	}
@@ -137,30 +138,16 @@ func (m *Manager) nodeEvent(e runtime.Event) {
 	}
 }
 
-// pace lets what repeats itself through at once when it is new, and then at a
-// falling rate.
-type pace[K comparable] map[K]*beat
+// told is what was told of each thing.
+type told[K comparable] map[K]*repeat.Beat
 
-type beat struct {
-	last  time.Time
-	every time.Duration
-}
+var eventPace = repeat.Pace{First: 10 * time.Second, Last: 10 * time.Minute}
 
-const (
-	firstPace   = 10 * time.Second
-	longestPace = 10 * time.Minute
-)
-
-func (p pace[K]) due(key K, now time.Time) bool {
-	b := p[key]
-	if b == nil {
-		b = &beat{}
-		p[key] = b
-	} else if now.Sub(b.last) < b.every {
-		return false
+func (t told[K]) due(key K, now time.Time) bool {
+	if t[key] == nil {
+		t[key] = new(repeat.Beat)
 	}
-	b.last, b.every = now, min(max(2*b.every, firstPace), longestPace)
-	return true
+	return eventPace.Pass(t[key], now)
 }
 
 // reclaim frees what the node wastes, and tells whether that was enough.

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/repeat"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -20,28 +21,22 @@ type event struct {
 // of ten and then every five minutes.
 type pace struct {
 	message uint64
-	every   time.Duration
-	next    time.Time
+	beat    repeat.Beat
 	// tokens are left for messages that change, as of filled.
 	tokens int32
 	filled time.Time
 }
 
+var sameAgain = repeat.Pace{First: time.Minute, Last: time.Hour}
+
 const (
-	paceFirst  = time.Minute
-	paceLast   = time.Hour
 	paceBurst  = 10
 	paceRefill = 5 * time.Minute
 )
 
 func (p *pace) pass(message uint64, now time.Time) bool {
-	if p.every > 0 && message == p.message {
-		if now.Before(p.next) {
-			return false
-		}
-		p.every = min(2*p.every, paceLast)
-		p.next = now.Add(p.every)
-		return true
+	if message == p.message && p.beat != (repeat.Beat{}) {
+		return sameAgain.Pass(&p.beat, now)
 	}
 	if p.filled.IsZero() {
 		p.tokens, p.filled = paceBurst, now
@@ -54,8 +49,8 @@ func (p *pace) pass(message uint64, now time.Time) bool {
 		return false
 	}
 	p.tokens--
-	p.message, p.every, p.next = message, paceFirst, now.Add(paceFirst)
-	return true
+	p.message, p.beat = message, repeat.Beat{}
+	return sameAgain.Pass(&p.beat, now)
 }
 
 // pace lets an event through, or not.

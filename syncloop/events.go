@@ -6,6 +6,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/repeat"
 )
 
 // eventGate lets an event through when its reason is new for the pod or its
@@ -18,14 +20,10 @@ type eventGate struct {
 
 type lastEvent struct {
 	message string
-	next    time.Time
-	pause   time.Duration
+	beat    repeat.Beat
 }
 
-const (
-	eventPause    = time.Minute
-	eventPauseMax = time.Hour
-)
+var eventPace = repeat.Pace{First: time.Minute, Last: time.Hour}
 
 func (g *eventGate) pass(uid types.UID, reason, message string, now time.Time) bool {
 	g.mu.Lock()
@@ -39,16 +37,11 @@ func (g *eventGate) pass(uid types.UID, reason, message string, now time.Time) b
 		g.pods[uid] = reasons
 	}
 	last := reasons[reason]
-	switch {
-	case last == nil || last.message != message:
-		reasons[reason] = &lastEvent{message: message, next: now.Add(eventPause), pause: eventPause}
-		return true
-	case now.Before(last.next):
-		return false
+	if last == nil || last.message != message {
+		last = &lastEvent{message: message}
+		reasons[reason] = last
 	}
-	last.pause = min(2*last.pause, eventPauseMax)
-	last.next = now.Add(last.pause)
-	return true
+	return eventPace.Pass(&last.beat, now)
 }
 
 func (g *eventGate) forget(uid types.UID) {

@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/kubeparts/kubeparts/internal/repeat"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -39,18 +40,10 @@ func (r *Runtime) event(object *v1.ObjectReference, kind, reason, message string
 // repeated is an event that may repeat itself.
 type repeated struct{ fieldPath, reason, message string }
 
-// pace says when a repeated event is next due.
-type pace struct {
-	next  time.Time
-	every time.Duration
-}
+var eventPace = repeat.Pace{First: 10 * time.Second, Last: 10 * time.Minute}
 
-const (
-	paceFirst = 10 * time.Second
-	paceLast  = 10 * time.Minute
-	// pacedKinds bounds how many different events of a pod are remembered.
-	pacedKinds = 64
-)
+// pacedKinds bounds how many different events of a pod are remembered.
+const pacedKinds = 64
 
 // warn sends a warning, at once when it is new, and at a falling rate while it
 // repeats itself.
@@ -67,21 +60,14 @@ func (r *Runtime) paced(s *podState, object *v1.ObjectReference, kind, reason, m
 func (s *podState) due(e repeated, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, ok := s.told[e]
-	if ok && now.Before(p.next) {
+	beat := s.told[e]
+	if !eventPace.Pass(&beat, now) {
 		return false
 	}
 	if s.told == nil || len(s.told) >= pacedKinds {
-		s.told = make(map[repeated]pace)
+		s.told = make(map[repeated]repeat.Beat)
 	}
-	switch {
-	case !ok || now.Sub(p.next) > paceLast:
-		p.every = paceFirst
-	default:
-		p.every = min(2*p.every, paceLast)
-	}
-	p.next = now.Add(p.every)
-	s.told[e] = p
+	s.told[e] = beat
 	return true
 }
 

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubeparts/kubeparts/internal/repeat"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -36,7 +37,7 @@ type podState struct {
 	// doing are the calls on their way, oldest first.
 	doing []*runtime.Doing
 	// told paces events that repeat.
-	told map[repeated]pace
+	told map[repeated]repeat.Beat
 }
 
 // passage lets a KillPod end a SyncPod, and wait for its end.
