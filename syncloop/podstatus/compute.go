@@ -15,25 +15,24 @@ import (
 // Compute makes the status of a pod. It never panics, writes to nothing it is
 // given and keeps nothing of it. With its own result as what was said last, and
 // as what the API server has, it changes nothing.
-func Compute(in Input) Result { return compute(in, true) }
-
-// compute makes a status; a guarded one has no transition that can't be.
-func compute(in Input, guarded bool) Result {
+func Compute(in Input) Result {
 	var b builder // on the stack, for statuses are made all the time
 	b.begin(in)
+	b.compute(true)
+	return b.finish()
+}
+
+// compute makes the status; a guarded one has no transition that can't be.
+func (b *builder) compute(guarded bool) {
 	b.identify()
 	b.containerStatuses()
-	var illegal *IllegalTransition
 	if guarded {
-		illegal = b.refuseIllegal()
+		b.illegal = b.refuseIllegal()
 	}
 	b.applyProbes()
 	b.settlePhase()
 	b.conditions()
-	result := b.finish()
-	result.Illegal = illegal
-	result.Ended = b.ended()
-	return result
+	b.ended = b.endedNames() // before the lists are sorted, in which the entries have their places
 }
 
 // builder makes one status, step by step.
@@ -57,6 +56,8 @@ type builder struct {
 	status  v1.PodStatus
 	verdict *Verdict
 	events  []runtime.Event
+	illegal *IllegalTransition
+	ended   map[string]bool
 }
 
 // begin takes the input and gathers what each step needs.
@@ -190,5 +191,7 @@ func (b *builder) finish() Result {
 		Terminal: Terminal(b.status.Phase),
 		Verdict:  b.verdict,
 		Events:   b.events,
+		Ended:    b.ended,
+		Illegal:  b.illegal,
 	}
 }

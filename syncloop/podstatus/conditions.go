@@ -129,7 +129,7 @@ func (b *builder) initializedCondition() v1.PodCondition {
 	}
 	c.Status = v1.ConditionFalse
 	c.Reason = reasonNotInitialized
-	c.Message = fmt.Sprintf("containers with incomplete status: %v", incomplete)
+	c.Message = "containers with incomplete status: [" + strings.Join(incomplete, " ") + "]"
 	return c
 }
 
@@ -156,7 +156,7 @@ func (b *builder) containersReady() v1.PodCondition {
 	})
 	if len(unready) > 0 {
 		c.Reason = reasonNotReady
-		c.Message = fmt.Sprintf("containers with unready status: %v", unready)
+		c.Message = "containers with unready status: [" + strings.Join(unready, " ") + "]"
 		return c
 	}
 	c.Status = v1.ConditionTrue

@@ -258,3 +258,12 @@ func TestInitStatusesInAnotherOrder(t *testing.T) {
 	require.Nil(t, r.Illegal)
 	require.Equal(t, "i0", r.Status.InitContainerStatuses[0].Name)
 }
+
+// The lists of a status are sorted by name, whatever the order of the spec.
+func TestEndedNamesContainersInAnyOrder(t *testing.T) {
+	pod := newPod(policy(v1.RestartPolicyNever), func(p *v1.Pod) {
+		p.Spec.Containers = []v1.Container{{Name: "z", Image: "img"}, {Name: "a", Image: "img"}}
+	})
+	r := podstatus.Compute(input(pod, running("z"), exited("a", 1)))
+	require.Equal(t, map[string]bool{"a": true}, r.Ended)
+}

@@ -127,8 +127,8 @@ func (b *builder) endedForGood(e *entry) bool {
 	return e.out.State.Running == nil && end != nil && !b.restarts(e, end)
 }
 
-// ended names the regular containers that ended for good.
-func (b *builder) ended() map[string]bool {
+// endedNames names the regular containers that ended for good.
+func (b *builder) endedNames() map[string]bool {
 	if runtime.HasRestartAllRule(b.in.Pod) {
 		return nil
 	}
