@@ -22,9 +22,12 @@ func newInbox() *inbox { return &inbox{wake: make(chan time.Time, 1)} }
 // post has the loop call f.
 func (b *inbox) post(f func()) {
 	b.mu.Lock()
+	first := len(b.messages) == 0
 	b.messages = append(b.messages, f)
 	b.mu.Unlock()
-	b.ring()
+	if first { // for the others the loop was woken, and has not come yet
+		b.ring()
+	}
 }
 
 // ring wakes the loop.

@@ -164,7 +164,7 @@ func (l *SyncLoop) workDone(r *record, j *job) {
 // say computes the status and makes it known, through the loop, which drops it if
 // the work is not in force any more: no older work says anything of a pod. Should
 // its probes have spoken meanwhile, the loop computes it anew.
-func (j *job) say(compute func(podstatus.Input) podstatus.Result) podstatus.Result {
+func (j *job) say(compute func(podstatus.Input) podstatus.Result) *podstatus.Result {
 	in, read, res := j.input, j.outcome.read, compute(j.input)
 	if res.Changed {
 		j.input.Previous = &res.Status
@@ -192,7 +192,7 @@ func (j *job) say(compute func(podstatus.Input) podstatus.Result) podstatus.Resu
 		}
 		l.tell(r, &res)
 	})
-	return res
+	return &res
 }
 
 // tell makes known what was computed.
