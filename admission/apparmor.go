@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ReasonAppArmor: the pod's AppArmor profile can't be enforced here.
+// ReasonAppArmor says that the pod's AppArmor profile can't be enforced here.
 const ReasonAppArmor = "AppArmor"
 
 // Errors that say why a host has no AppArmor, in the kubelet's words.

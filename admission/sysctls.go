@@ -11,7 +11,7 @@ import (
 	"k8s.io/component-helpers/node/util/sysctl"
 )
 
-// ReasonSysctlForbidden: the pod sets a kernel parameter that it may not.
+// ReasonSysctlForbidden says that the pod sets a kernel parameter that it may not.
 const ReasonSysctlForbidden = "SysctlForbidden"
 
 // safeSysctls are the parameters that any pod may set, each with the kernel

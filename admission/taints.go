@@ -8,7 +8,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ReasonTaintToleration: the pod does not tolerate a taint of the node.
+// ReasonTaintToleration says that the pod does not tolerate a taint of the node.
 const ReasonTaintToleration = "TaintToleration"
 
 const messageTaintToleration = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"

@@ -136,7 +136,8 @@ func (s *podState) hold(name string, h hold) {
 	s.holds[name] = h
 }
 
-// releaseHolds lets all starts be tried again: the sandbox is another one.
+// releaseHolds lets all starts be tried again: the sandbox is another one, or an
+// object that they may have lacked has changed.
 func (s *podState) releaseHolds() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

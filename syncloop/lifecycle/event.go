@@ -33,8 +33,8 @@ type Removed struct{}
 // that had come to its end.
 type Stray struct{}
 
-// Resume, after the first [Update], takes up an end that had begun before the
-// agent was started anew: with what is left of its grace.
+// Resume takes up an end that had begun before the agent was started anew, with
+// what is left of its grace. It comes after the first [Update].
 type Resume struct {
 	Since time.Time
 	Grace time.Duration
