@@ -12,8 +12,6 @@ import (
 	"github.com/kubeparts/kubeparts/admission"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func ask(t *testing.T, h admission.AdmitHandler, pod *v1.Pod, node *v1.Node) string {
 	t.Helper()
 	v, err := h.Admit(t.Context(), admission.Request{Pod: pod, Node: node, Ledger: admission.NewLedger(), OS: "linux"})
@@ -94,7 +92,7 @@ func TestAppArmor(t *testing.T) {
 	require.Empty(t, ask(t, admission.AppArmor{}, runtimeDefault, nil))
 	require.Empty(t, ask(t, off, wants(v1.AppArmorProfile{Type: v1.AppArmorProfileTypeUnconfined}), nil))
 	require.Equal(t, `AppArmor: Cannot enforce AppArmor: invalid empty AppArmor profile name: " "`,
-		ask(t, admission.AppArmor{}, wants(v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: ptr(" ")}), nil))
+		ask(t, admission.AppArmor{}, wants(v1.AppArmorProfile{Type: v1.AppArmorProfileTypeLocalhost, LocalhostProfile: new(" ")}), nil))
 
 	running := runtimeDefault.DeepCopy()
 	running.Status.Phase = v1.PodRunning
@@ -123,7 +121,7 @@ func TestPodLevelResources(t *testing.T) {
 
 func TestDeclaredFeatures(t *testing.T) {
 	pod := newPod("a", nil)
-	pod.Spec.HostNetwork, pod.Spec.HostUsers = true, ptr(false)
+	pod.Spec.HostNetwork, pod.Spec.HostUsers = true, new(false)
 	pod.Spec.Containers[0].RestartPolicyRules = []v1.ContainerRestartRule{{Action: v1.ContainerRestartRuleActionRestartAllContainers}}
 
 	none, err := admission.NewDeclaredFeatures("1.36.3")
@@ -263,8 +261,8 @@ func TestNodeCriticalAndPreemptable(t *testing.T) {
 		}
 		return pod
 	}
-	cluster, node := with("", ptr(admission.CriticalPriority), "system-cluster-critical"), with("", ptr(admission.CriticalPriority+1000), "system-node-critical")
-	static, plain := with("file", nil, ""), with("api", ptr(int32(1000)), "system-node-critical")
+	cluster, node := with("", new(admission.CriticalPriority), "system-cluster-critical"), with("", new(admission.CriticalPriority+1000), "system-node-critical")
+	static, plain := with("file", nil, ""), with("api", new(int32(1000)), "system-node-critical")
 
 	require.True(t, admission.IsNodeCritical(node))
 	require.False(t, admission.IsNodeCritical(cluster))

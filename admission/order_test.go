@@ -41,11 +41,11 @@ func TestEveryFailureInTheKubeletsOrder(t *testing.T) {
 	pod.Spec.OS = &v1.PodOS{Name: v1.Windows}
 	pod.Spec.NodeSelector = map[string]string{"zone": "b"}
 	pod.Spec.NodeName = "elsewhere"
-	pod.Spec.HostNetwork, pod.Spec.HostUsers = true, ptr(false)
+	pod.Spec.HostNetwork, pod.Spec.HostUsers = true, new(false)
 	pod.Spec.Resources = &v1.ResourceRequirements{Requests: resources("cpu", "1", "memory", "2Gi")}
 	pod.Spec.SecurityContext = &v1.PodSecurityContext{
 		Sysctls:                  []v1.Sysctl{{Name: "vm.x"}},
-		SupplementalGroupsPolicy: ptr(v1.SupplementalGroupsPolicyStrict),
+		SupplementalGroupsPolicy: new(v1.SupplementalGroupsPolicyStrict),
 		AppArmorProfile:          &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeRuntimeDefault},
 	}
 	has := func(name, amount string) func() {

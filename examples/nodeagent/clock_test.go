@@ -51,7 +51,7 @@ func TestClockJumpsWhileTheAgentIsAway(t *testing.T) {
 			second.stop()
 			pods := second.list()
 			require.Equal(t, v1.PodRunning, pods["a"].Status.Phase)
-			require.Zero(t, restarts(ptr(pods["a"])))
+			require.Zero(t, restarts(new(pods["a"])))
 			require.Equal(t, v1.PodSucceeded, pods["job"].Status.Phase)
 			y.gone(a)
 		})

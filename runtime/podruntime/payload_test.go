@@ -50,19 +50,17 @@ func (s *shelf) facts(t *testing.T, pod *v1.Pod) podFacts {
 	return podFacts{pod: pod, objects: objectReader{ctx: t.Context(), objects: s, namespace: pod.Namespace}}
 }
 
-func ptr[T any](v T) *T { return &v }
-
 func ofConfigMap(name string, items ...v1.KeyToPath) v1.VolumeSource {
 	return v1.VolumeSource{ConfigMap: &v1.ConfigMapVolumeSource{LocalObjectReference: v1.LocalObjectReference{Name: name}, Items: items}}
 }
 
 func TestPayload(t *testing.T) {
 	optional := ofConfigMap("gone")
-	optional.ConfigMap.Optional = ptr(true)
+	optional.ConfigMap.Optional = new(true)
 	optionalKey := ofConfigMap("cfg", v1.KeyToPath{Key: "none", Path: "x"}, v1.KeyToPath{Key: "empty", Path: "e"})
-	optionalKey.ConfigMap.Optional = ptr(true)
-	strict := ofConfigMap("cfg", v1.KeyToPath{Key: "app.conf", Path: "conf.d/a.conf", Mode: ptr[int32](0o400)}, v1.KeyToPath{Key: "logo", Path: "logo.png"})
-	strict.ConfigMap.DefaultMode = ptr[int32](0o440)
+	optionalKey.ConfigMap.Optional = new(true)
+	strict := ofConfigMap("cfg", v1.KeyToPath{Key: "app.conf", Path: "conf.d/a.conf", Mode: new(int32(0o400))}, v1.KeyToPath{Key: "logo", Path: "logo.png"})
+	strict.ConfigMap.DefaultMode = new(int32(0o440))
 	name := v1.LocalObjectReference{Name: "cfg"}
 	for _, tc := range []struct {
 		name   string
@@ -79,7 +77,7 @@ func TestPayload(t *testing.T) {
 		want:   map[string]string{"conf.d/a.conf": "-r-------- a=1\n", "logo.png": "-r--r----- \x00\x01\x02"},
 	}, {
 		name:   "a Secret",
-		source: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "key", DefaultMode: ptr[int32](0o400)}},
+		source: v1.VolumeSource{Secret: &v1.SecretVolumeSource{SecretName: "key", DefaultMode: new(int32(0o400))}},
 		want:   map[string]string{"tls.key": "-r-------- hush"},
 	}, {
 		name:   "a ConfigMap that is absent",
@@ -105,7 +103,7 @@ func TestPayload(t *testing.T) {
 		name: "fields of the pod",
 		source: v1.VolumeSource{DownwardAPI: &v1.DownwardAPIVolumeSource{Items: []v1.DownwardAPIVolumeFile{
 			{Path: "labels", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
-			{Path: "limits/cpu", Mode: ptr[int32](0o600), ResourceFieldRef: &v1.ResourceFieldSelector{ContainerName: "main", Resource: "limits.cpu"}},
+			{Path: "limits/cpu", Mode: new(int32(0o600)), ResourceFieldRef: &v1.ResourceFieldSelector{ContainerName: "main", Resource: "limits.cpu"}},
 		}}},
 		want: map[string]string{"labels": "-rw-r--r-- app=\"web\"", "limits/cpu": "-rw------- 0"},
 	}, {
@@ -117,7 +115,7 @@ func TestPayload(t *testing.T) {
 		err: "downwardAPI items[1]: fieldRef spec.volumes: unsupported field path",
 	}, {
 		name: "projected, the later source wins",
-		source: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{DefaultMode: ptr[int32](0o444), Sources: []v1.VolumeProjection{
+		source: v1.VolumeSource{Projected: &v1.ProjectedVolumeSource{DefaultMode: new(int32(0o444)), Sources: []v1.VolumeProjection{
 			{Secret: &v1.SecretProjection{LocalObjectReference: v1.LocalObjectReference{Name: "key"}, Items: []v1.KeyToPath{{Key: "tls.key", Path: "app.conf"}}}},
 			{ConfigMap: &v1.ConfigMapProjection{LocalObjectReference: name, Items: []v1.KeyToPath{{Key: "app.conf", Path: "app.conf"}}}},
 			{DownwardAPI: &v1.DownwardAPIProjection{Items: []v1.DownwardAPIVolumeFile{{Path: "name", FieldRef: &v1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}},
@@ -151,7 +149,7 @@ func TestPathsStayInTheVolume(t *testing.T) {
 	for _, path := range bad {
 		shelf := newShelf()
 		shelf.configMap.Data[path] = "x"
-		_, err := shelf.facts(t, podWith(ofConfigMap("cfg"))).payloadOf(ptr(ofConfigMap("cfg")))
+		_, err := shelf.facts(t, podWith(ofConfigMap("cfg"))).payloadOf(new(ofConfigMap("cfg")))
 		require.ErrorContains(t, err, "can't be the path of a file in a volume", "%q", path)
 
 		item := ofConfigMap("cfg", v1.KeyToPath{Key: "empty", Path: path})
