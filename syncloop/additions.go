@@ -120,7 +120,9 @@ func (l *SyncLoop) enter(ctx context.Context, r *record) {
 	case isStatic(r.pod) && !r.listed.Running && !l.names.Acquire(r.fullName(), r.UID):
 		l.awaitName(r)
 	case l.cfg.Readmit == ReadmitKeep && (r.listed.UID != "" || r.past != nil && r.past.Admitted):
-		r.admitted = true
+		// One that was being stopped, and of which nothing runs, takes nothing: its
+		// next life asks to be let in.
+		r.admitted = r.listed.Running || r.past == nil || !r.past.over()
 		l.begin(r)
 	default:
 		l.admit(ctx, r)

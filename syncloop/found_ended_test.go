@@ -10,10 +10,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/kubeparts/kubeparts/syncloop"
+	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
 
@@ -211,4 +213,33 @@ func TestVerdictThatTheStoreRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Seed 303133 with hooks: a pod that an agent had begun to stop, and that is wanted
+// again, was let in unasked beside one that had got its room before.
+func TestPodThatWasBeingStoppedAsksAgainWhenItComesBack(t *testing.T) {
+	most, ledger := 0, (*admission.Ledger)(nil)
+	inWorld(t, func(t *testing.T, w *world) {
+		web := pod("web", static, cpu("2"))
+		w.add(web)
+		w.stop()
+		r, _ := w.store.Record(web.UID)
+		r.TerminatingSince, r.Grace = time.Now(), time.Second
+		require.NoError(t, w.store.Commit(t.Context(), syncloop.Batch{Save: []syncloop.Record{r}}))
+		require.NoError(t, w.fake.KillPod(t.Context(), runtime.KillRequest{Ref: runtime.RefOf(web), Pod: web}))
+		room("2", admission.Retry)(&w.config)
+		ledger = w.config.Admission.Ledger
+		w.start()
+		w.add(pod("new", static, cpu("2")), web)
+		sleep(time.Minute)
+		require.True(t, w.observed("uid-new").Running())
+		require.Equal(t, "OutOfcpu", condition(w.sink.Status(web.UID), syncloop.ConditionAdmitted).Reason)
+		require.Equal(t, 1, most)
+	}, room("2", admission.Retry), func(c *syncloop.Config) {
+		c.Hooks.PodWork = func(runtime.PodRef, lifecycle.Work, time.Duration, error) { // on the loop
+			if ledger != nil {
+				most = max(most, ledger.Pods())
+			}
+		}
+	})
 }

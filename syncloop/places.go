@@ -75,7 +75,7 @@ func (l *SyncLoop) keepPlaces(pods []*v1.Pod) {
 		if listed.Running && isStatic(pod) {
 			l.names.Acquire(podmanager.FullName(pod), pod.UID)
 		}
-		ended := podstatus.Terminal(pod.Status.Phase) || past != nil && past.ended()
+		ended := podstatus.Terminal(pod.Status.Phase) || past != nil && past.over()
 		stays := l.cfg.Readmit == ReadmitKeep && !ended && (listed.UID != "" || past != nil && past.Admitted)
 		if l.cfg.Admission != nil && (listed.Running || stays) {
 			if past != nil {
@@ -98,8 +98,12 @@ func (l *SyncLoop) leavesStill(past *Record) {
 // ended tells whether a pod of which nothing runs takes nothing any more, or never
 // did.
 func (r *Record) ended() bool {
-	return !r.Admitted || r.Verdict != nil || !r.TerminatingSince.IsZero() ||
-		r.Status != nil && podstatus.Terminal(r.Status.Phase)
+	return !r.Admitted || r.over()
+}
+
+// over tells whether the pod's life had come to its end, or was being ended.
+func (r *Record) over() bool {
+	return r.Verdict != nil || !r.TerminatingSince.IsZero() || r.Status != nil && podstatus.Terminal(r.Status.Phase)
 }
 
 // occupy enters a pod in the ledger without asking anybody, in the place of what
