@@ -4,6 +4,7 @@ package probe_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,10 +45,15 @@ func containerIn(t *testing.T) (execer runtime.Execer, id, dir string) {
 func shellIn(t *testing.T) (shell func(timeout time.Duration, script string) probe.Attempt, dir string) {
 	execer, id, dir := containerIn(t)
 	return func(timeout time.Duration, script string) probe.Attempt {
-		return probe.Try(t.Context(), probe.Probers{Exec: &probe.Exec{Execer: execer}}, probe.Target{
-			ContainerID: id, Env: []v1.EnvVar{{Name: "DIR", Value: dir}},
-			Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"sh", "-c", script}}},
-		}, timeout)
+		for ; ; timeout *= 4 { // until it is long enough for this machine to begin
+			a := probe.Try(t.Context(), probe.Probers{Exec: &probe.Exec{Execer: execer}}, probe.Target{
+				ContainerID: id, Env: []v1.EnvVar{{Name: "DIR", Value: dir}},
+				Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"sh", "-c", script}}},
+			}, timeout)
+			if !errors.Is(a.Err, context.DeadlineExceeded) || timeout > time.Minute {
+				return a
+			}
+		}
 	}, dir
 }
 
