@@ -190,6 +190,17 @@ func (c *client) fetch(ctx context.Context, path string, query url.Values, into 
 	return true, err
 }
 
+// print asks for a text, and prints it as it comes.
+func (c *client) print(ctx context.Context, path string, query url.Values) error {
+	body, err := c.get(ctx, http.MethodGet, path, query, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	_, err = io.Copy(c.stdout, body)
+	return err
+}
+
 func askStatus(ctx context.Context, c *client, args []string) error {
 	if len(args) > 0 {
 		return errUsage
@@ -245,13 +256,7 @@ func askLogs(ctx context.Context, c *client, args []string) error {
 	if c.follow {
 		query.Set("follow", "1")
 	}
-	body, err := c.get(ctx, http.MethodGet, "/logs", query, nil)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	_, err = io.Copy(c.stdout, body)
-	return err
+	return c.print(ctx, "/logs", query)
 }
 
 func askExec(ctx context.Context, c *client, args []string) error {
@@ -296,11 +301,5 @@ func askDump(ctx context.Context, c *client, args []string) error {
 	if len(args) > 0 {
 		return errUsage
 	}
-	body, err := c.get(ctx, http.MethodGet, "/dump", nil, nil)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	_, err = io.Copy(c.stdout, body)
-	return err
+	return c.print(ctx, "/dump", nil)
 }

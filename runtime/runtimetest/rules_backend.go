@@ -39,14 +39,9 @@ var backendWholeRules = []rule[*backendCase]{
 }
 
 func backendIndependent(c *backendCase) error {
-	slow, err := c.stubborn()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	stop := async(func() error { return c.StopContainer(ctx, slow, c.longGrace()) })
-	if err := c.pending("StopContainer", stop); err != nil {
+	if _, _, err := c.underWay(ctx, c.longGrace()); err != nil {
 		return err
 	}
 	cfg := c.sandboxConfig()

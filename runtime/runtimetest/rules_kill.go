@@ -116,13 +116,18 @@ func killForced(c *runtimeCase) error {
 	return notBefore(main.FinishedAt, asked, shortGrace)
 }
 
-func killSooner(c *runtimeCase) error {
-	pod, err := c.stubborn()
-	if err != nil {
-		return err
+// underWay begins to kill a pod whose container ignores being asked to stop.
+func (c *runtimeCase) underWay(ctx context.Context, grace time.Duration) (pod *v1.Pod, kill <-chan error, err error) {
+	if pod, err = c.stubborn(); err != nil {
+		return nil, nil, err
 	}
-	first := async(func() error { return c.KillPod(c.ctx, killRequest(pod, c.longGrace())) })
-	if err := c.pending("the first KillPod", first); err != nil {
+	kill = async(func() error { return c.KillPod(ctx, killRequest(pod, grace)) })
+	return pod, kill, c.pending("KillPod", kill)
+}
+
+func killSooner(c *runtimeCase) error {
+	pod, first, err := c.underWay(c.ctx, c.longGrace())
+	if err != nil {
 		return err
 	}
 	second := async(func() error { return c.KillPod(c.ctx, killRequest(pod, shortGrace)) })
@@ -130,12 +135,8 @@ func killSooner(c *runtimeCase) error {
 }
 
 func killLater(c *runtimeCase) error {
-	pod, err := c.stubborn()
+	pod, first, err := c.underWay(c.ctx, shortGrace)
 	if err != nil {
-		return err
-	}
-	first := async(func() error { return c.KillPod(c.ctx, killRequest(pod, shortGrace)) })
-	if err := c.pending("the first KillPod", first); err != nil {
 		return err
 	}
 	second := async(func() error { return c.KillPod(c.ctx, killRequest(pod, c.longGrace())) })
@@ -143,14 +144,10 @@ func killLater(c *runtimeCase) error {
 }
 
 func killCancel(c *runtimeCase) error {
-	pod, err := c.stubborn()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	kill := async(func() error { return c.KillPod(ctx, killRequest(pod, c.longGrace())) })
-	if err := c.pending("KillPod", kill); err != nil {
+	pod, kill, err := c.underWay(ctx, c.longGrace())
+	if err != nil {
 		return err
 	}
 	cancel()
@@ -165,14 +162,10 @@ func killCancel(c *runtimeCase) error {
 }
 
 func killCancelGoesOn(c *runtimeCase) error {
-	pod, err := c.stubborn()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	kill := async(func() error { return c.KillPod(ctx, killRequest(pod, shortGrace)) })
-	if err := c.pending("KillPod", kill); err != nil {
+	pod, kill, err := c.underWay(ctx, shortGrace)
+	if err != nil {
 		return err
 	}
 	cancel()

@@ -18,14 +18,9 @@ var runtimeWholeRules = []rule[*runtimeCase]{
 }
 
 func runtimeIndependent(c *runtimeCase) error {
-	slow, err := c.stubborn()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	kill := async(func() error { return c.KillPod(ctx, killRequest(slow, c.longGrace())) })
-	if err := c.pending("KillPod", kill); err != nil {
+	if _, _, err := c.underWay(ctx, c.longGrace()); err != nil {
 		return err
 	}
 	other := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))

@@ -111,13 +111,18 @@ func notBefore(ended, asked time.Time, grace time.Duration) error {
 	return nil
 }
 
-func stopSooner(c *backendCase) error {
-	id, err := c.stubborn()
-	if err != nil {
-		return err
+// underWay begins the stop of a container that ignores being asked to.
+func (c *backendCase) underWay(ctx context.Context, grace time.Duration) (id string, stop <-chan error, err error) {
+	if id, err = c.stubborn(); err != nil {
+		return "", nil, err
 	}
-	first := async(func() error { return c.StopContainer(c.ctx, id, c.longGrace()) })
-	if err := c.pending("the first StopContainer", first); err != nil {
+	stop = async(func() error { return c.StopContainer(ctx, id, grace) })
+	return id, stop, c.pending("StopContainer", stop)
+}
+
+func stopSooner(c *backendCase) error {
+	id, first, err := c.underWay(c.ctx, c.longGrace())
+	if err != nil {
 		return err
 	}
 	if err := c.result("the second StopContainer", async(func() error { return c.StopContainer(c.ctx, id, time.Second) })); err != nil {
@@ -127,12 +132,8 @@ func stopSooner(c *backendCase) error {
 }
 
 func stopLater(c *backendCase) error {
-	id, err := c.stubborn()
+	id, first, err := c.underWay(c.ctx, shortGrace)
 	if err != nil {
-		return err
-	}
-	first := async(func() error { return c.StopContainer(c.ctx, id, shortGrace) })
-	if err := c.pending("the first StopContainer", first); err != nil {
 		return err
 	}
 	second := async(func() error { return c.StopContainer(c.ctx, id, c.longGrace()) })
@@ -152,14 +153,10 @@ func (b *bench) pending(what string, done <-chan error) error {
 }
 
 func stopCancel(c *backendCase) error {
-	id, err := c.stubborn()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	stop := async(func() error { return c.StopContainer(ctx, id, c.longGrace()) })
-	if err := c.pending("StopContainer", stop); err != nil {
+	id, stop, err := c.underWay(ctx, c.longGrace())
+	if err != nil {
 		return err
 	}
 	cancel()
@@ -170,14 +167,10 @@ func stopCancel(c *backendCase) error {
 }
 
 func stopCancelGoesOn(c *backendCase) error {
-	id, err := c.stubborn()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	stop := async(func() error { return c.StopContainer(ctx, id, shortGrace) })
-	if err := c.pending("StopContainer", stop); err != nil {
+	id, stop, err := c.underWay(ctx, shortGrace)
+	if err != nil {
 		return err
 	}
 	cancel()
