@@ -166,12 +166,13 @@ func (l *SyncLoop) recreate(r *record) {
 	life := r.life
 	fresh := newRecord(r.PodRef, time.Now())
 	fresh.pod, fresh.source, fresh.life = r.pod, r.source, life
+	fresh.shown, fresh.unlisted = r.shown, r.unlisted
 	*r = *fresh
 	if h := l.cfg.Hooks.PodRestarted; h != nil {
 		h(r.PodRef)
 	}
 	l.inbox.post(func() {
-		if l.pods[r.UID] == r && !r.began() {
+		if !r.forgotten && !r.began() {
 			l.enter(l.workers.ctx, r)
 			l.publish(r)
 		}
@@ -180,6 +181,7 @@ func (l *SyncLoop) recreate(r *record) {
 
 // forget drops all that is known of a pod.
 func (l *SyncLoop) forget(r *record) {
+	r.forgotten = true
 	l.release(r)
 	if r.probed {
 		l.cfg.Probes.Remove(r.UID)

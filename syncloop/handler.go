@@ -105,7 +105,7 @@ func (l *SyncLoop) step(r *record, e lifecycle.Event) {
 	for _, a := range actions {
 		l.act(r, a)
 	}
-	if l.pods[r.UID] != r {
+	if r.forgotten {
 		return
 	}
 	l.schedule(r)

@@ -67,7 +67,7 @@ type SyncLoop struct {
 	past      map[types.UID]*Record
 	strangers map[types.UID]runtime.ListedPod
 	// unlisted are pods that were seen in the runtime since the last list.
-	unlisted map[types.UID]bool
+	unlisted []types.UID
 	// held are updates that came before the runtime was first listed.
 	held   []podmanager.Update
 	listed bool
@@ -101,7 +101,6 @@ func New(cfg Config) (*SyncLoop, error) {
 		heard:     map[string]bool{},
 		past:      map[types.UID]*Record{},
 		strangers: map[types.UID]runtime.ListedPod{},
-		unlisted:  map[types.UID]bool{},
 	}
 	l.alarm.ring = l.inbox.ring
 	l.relister.soon = make(chan struct{}, 1)

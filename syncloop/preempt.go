@@ -43,7 +43,7 @@ func (l *SyncLoop) makeWay(r *record, plan *admission.Plan) {
 // stopSoon has the victims of a plan stopped if the pod still needs their place.
 // Not at once: of the pods of one update some may be known to the ledger alone yet.
 func (l *SyncLoop) stopSoon(r *record, plan *admission.Plan, needs func() bool) {
-	l.inbox.post(func() { l.stopVictims(r, plan, l.pods[r.UID] == r && needs()) })
+	l.inbox.post(func() { l.stopVictims(r, plan, !r.forgotten && needs()) })
 }
 
 // stopVictims stops those that give way to a pod, unless it does not need their

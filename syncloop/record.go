@@ -70,6 +70,9 @@ type record struct {
 	worked, ran bool
 	// shown is where readers see it, nil before that.
 	shown *published
+	// unlisted: it is among the loop's unlisted. forgotten: it is none of the loop's
+	// pods any more, and whatever comes back for it is too late.
+	unlisted, forgotten bool
 }
 
 // admissionWait says why a pod is not let in yet.

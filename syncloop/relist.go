@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -174,14 +173,19 @@ func (l *SyncLoop) takeListing(ctx context.Context, news listing) {
 // after the list before this one was read: those that it lacks were lost between
 // the two, and no difference of lists shows that.
 func (l *SyncLoop) checkUnlisted(news listing) {
-	for _, uid := range slices.Sorted(maps.Keys(l.unlisted)) {
+	unlisted := l.unlisted
+	l.unlisted = nil
+	for _, uid := range unlisted {
 		r := l.pods[uid]
-		if r != nil && (news.moment <= r.read || news.moment <= r.done) {
-			continue
-		}
-		delete(l.unlisted, uid)
-		if _, ok := news.all[uid]; r != nil && !ok {
-			l.lookAt(r, false, news.moment)
+		switch {
+		case r == nil || !r.unlisted:
+		case news.moment <= r.read || news.moment <= r.done:
+			l.unlisted = append(l.unlisted, uid)
+		default:
+			r.unlisted = false
+			if _, ok := news.all[uid]; !ok {
+				l.lookAt(r, false, news.moment)
+			}
 		}
 	}
 }

@@ -124,7 +124,7 @@ func (l *SyncLoop) stopOne(r *record, opts ShutdownOptions) {
 
 // stoppedYet takes note of a pod that has stopped during a shutdown.
 func (l *SyncLoop) stoppedYet(r *record) {
-	if l.stopping.left[r.UID] && (r.over() || l.pods[r.UID] != r || !r.began()) {
+	if l.stopping.left[r.UID] && (r.over() || r.forgotten || !r.began()) {
 		delete(l.stopping.left, r.UID)
 		l.allStopped()
 	}

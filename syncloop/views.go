@@ -71,7 +71,7 @@ func (p *published) copy() *PodView {
 
 // publish shows a pod as it stands.
 func (l *SyncLoop) publish(r *record) {
-	if l.pods[r.UID] != r {
+	if r.forgotten {
 		return
 	}
 	v := PodView{

@@ -17,7 +17,7 @@ import (
 // is a copy: the worker shares nothing with the loop.
 type job struct {
 	loop *SyncLoop
-	// record is only compared, never looked into.
+	// record is for the loop alone: a worker never looks into it.
 	record *record
 	ref    runtime.PodRef
 	work   lifecycle.Work
@@ -140,7 +140,7 @@ func (j *job) do(ctx context.Context) error {
 // workDone takes back what a worker did.
 func (l *SyncLoop) workDone(r *record, j *job) {
 	l.workers.done()
-	if l.pods[r.UID] != r {
+	if r.forgotten {
 		return
 	}
 	inForce := r.inForce(j.seq)
@@ -175,13 +175,14 @@ func (j *job) say(compute func(podstatus.Input) podstatus.Result) *podstatus.Res
 	}
 	l := j.loop
 	l.inbox.post(func() {
-		r := l.pods[j.ref.UID]
-		if r != j.record || !r.inForce(j.seq) {
+		r := j.record
+		if r.forgotten || !r.inForce(j.seq) {
 			return
 		}
 		r.observed, r.failures, r.read = in.Observed, in.StartFailures, max(r.read, read)
-		if r.listed.UID == "" && len(in.Observed.Containers) > 0 {
-			l.unlisted[r.UID] = true
+		if r.listed.UID == "" && !r.unlisted && len(in.Observed.Containers) > 0 {
+			r.unlisted = true
+			l.unlisted = append(l.unlisted, r.UID)
 		}
 		if r.verdicts != j.verdicts || r.status != in.Previous {
 			in.Previous = r.status
