@@ -159,12 +159,13 @@ func (c *Chain) readNode(ctx context.Context, req *Request) CheckVerdict {
 }
 
 func (c *Chain) reserveOne(ctx context.Context, i int, r Reserver, req Request) CheckVerdict {
-	ctx, cancel := context.WithTimeout(ctx, c.Patience.limit(outsider(i)))
+	limit := c.Patience.limit(outsider(i))
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()
 	v := Check{Name: c.Checks[i].Name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
-	if v.Outcome == Retry {
-		c.Patience.noAnswer(outsider(i), began)
+	if limit > 0 {
+		c.Patience.asked(outsider(i), began, v.Outcome != Retry)
 	}
 	return v
 }

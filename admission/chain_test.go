@@ -316,9 +316,12 @@ func TestPatience(t *testing.T) {
 			require.Equal(t, took, time.Since(began))
 		}
 		fast := map[string]string{"disk": "fast"}
+		require.Empty(t, chain.Silent())
+		began := time.Now()
 		check("NodeAffinity", takes, fast)
 		check("NodeAffinity", 0, fast)
 		check("", 0, nil)
+		require.Equal(t, []admission.Silence{{Name: "a fresh node", Since: began, Until: began.Add(10 * takes)}}, chain.Silent())
 
 		fails = true
 		check("InvalidNodeInfo", 0, nil)
@@ -331,11 +334,15 @@ func TestPatience(t *testing.T) {
 		hangs = false
 		check("InvalidNodeInfo", 0, nil)
 		time.Sleep(9 * takes)
+		require.Len(t, chain.Silent(), 2)
 		check("", 0, nil)
+		require.Len(t, chain.Silent(), 1, "it answers again")
 
 		check("NodeAffinity", takes, fast)
 		check("NodeAffinity", 0, fast)
+		require.Equal(t, began, chain.Silent()[0].Since)
 		chain.Patience.Forget()
+		require.Empty(t, chain.Silent())
 		takes = time.Second
 		check("NodeAffinity", takes, fast)
 		check("NodeAffinity", takes, fast) // that much is borne

@@ -70,9 +70,9 @@ func (c *Chain) node(ctx context.Context, fresh bool) (*v1.Node, error) {
 	defer cancel()
 	began := time.Now()
 	node, err := c.Nodes.Node(ctx, fresh)
+	c.Patience.asked(who, began, err == nil)
 	switch {
 	case err != nil:
-		c.Patience.noAnswer(who, began)
 		return nil, fmt.Errorf("reading the node: %w", err)
 	case node == nil:
 		return nil, errGaveNone

@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -22,9 +24,12 @@ const (
 //
 // The zero value has been kept waiting by nobody. It is safe for concurrent use.
 type Patience struct {
-	mu    sync.Mutex
-	until map[outsider]time.Time
+	mu     sync.Mutex
+	silent map[outsider]silence
 }
+
+// silence is since when one has given no answer, and until when it is left alone.
+type silence struct{ since, until time.Time }
 
 // outsider is whom a chain waits for: the place of a Reserver among its checks, or
 // one of the others.
@@ -43,7 +48,7 @@ func (p *Patience) Forget() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	clear(p.until)
+	clear(p.silent)
 }
 
 // rests tells whether one is left alone now.
@@ -53,7 +58,7 @@ func (p *Patience) rests(who outsider) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return time.Now().Before(p.until[who])
+	return time.Now().Before(p.silent[who].until)
 }
 
 // limit is how long to wait for one.
@@ -64,17 +69,65 @@ func (p *Patience) limit(who outsider) time.Duration {
 	return patience
 }
 
-// noAnswer takes note of one that was asked then and gave no answer.
-func (p *Patience) noAnswer(who outsider, began time.Time) {
-	now := time.Now()
-	took := now.Sub(began)
-	if p == nil || took <= slow {
+// asked takes note of one that was waited for since then, and whether it gave an answer.
+func (p *Patience) asked(who outsider, began time.Time, answered bool) {
+	if p == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.until == nil {
-		p.until = make(map[outsider]time.Time)
+	now := time.Now()
+	took := now.Sub(began)
+	if answered || took <= slow {
+		delete(p.silent, who)
+		return
 	}
-	p.until[who] = now.Add(restFor * took)
+	if p.silent == nil {
+		p.silent = make(map[outsider]silence)
+	}
+	s, again := p.silent[who]
+	if !again {
+		s.since = began
+	}
+	s.until = now.Add(restFor * took)
+	p.silent[who] = s
+}
+
+// Silence is one that gave a chain no answer when it was asked last.
+type Silence struct {
+	// Name is that of a check, or the node, or a fresh node.
+	Name string
+	// Since is when it was first asked in vain.
+	Since time.Time
+	// Until is before when nobody waits for it again.
+	Until time.Time
+}
+
+// Silent lists those that gave no answer when they were asked last, as the chain's
+// Patience remembers. It may be called from many goroutines.
+func (c *Chain) Silent() []Silence {
+	p := c.Patience
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []Silence
+	for _, who := range slices.Sorted(maps.Keys(p.silent)) {
+		s := p.silent[who]
+		list = append(list, Silence{c.nameOf(who), s.since, s.until})
+	}
+	return list
+}
+
+func (c *Chain) nameOf(who outsider) string {
+	switch {
+	case who == cachedNode:
+		return "the node"
+	case who == freshNode:
+		return "a fresh node"
+	case int(who) < len(c.Checks):
+		return c.Checks[who].Name
+	}
+	return "a check that is gone"
 }

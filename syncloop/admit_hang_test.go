@@ -75,10 +75,13 @@ func TestFreshReadThatHangsHoldsUpTheLoopOnce(t *testing.T) {
 		}
 		require.Equal(t, v1.PodRunning, w.phase(web.UID))
 		require.Equal(t, int64(1), reads.Load())
+		require.Equal(t, "0 pods wait to be let in; a fresh node has given no answer since 10s", w.check("admission").Detail)
 
 		sleep(90 * time.Second)
 		w.add(pod("later", func(p *v1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "fast"} }))
 		require.Equal(t, int64(2), reads.Load(), "it may answer by now")
+		sleep(time.Hour)
+		require.True(t, w.check("admission").OK, "nobody has asked for long")
 	}, func(c *syncloop.Config) {
 		c.Admission = &admission.Chain{
 			Ledger: admission.NewLedger(), Checks: admission.KubeletChecks(admission.Kubelet{}), OS: "linux",
@@ -130,13 +133,21 @@ func TestReserverThatHangsHoldsUpTheLoopOnce(t *testing.T) {
 			require.Equal(t, "UnexpectedAdmissionError", c.Reason)
 			require.Equal(t, "Allocate failed due to context deadline exceeded, which is unexpected", c.Message)
 		}
+		require.True(t, w.check("loop").OK)
+		c := w.check("admission")
+		require.False(t, c.OK)
+		require.Equal(t, "50 pods wait to be let in; Allocation has given no answer since 10s", c.Detail)
 		devices.waits.Store(0)
 		sleep(10 * time.Minute)
 		require.LessOrEqual(t, devices.waits.Load(), int64(7), "a tenth of the time")
 
+		require.GreaterOrEqual(t, time.Since(w.check("admission").Since), 10*time.Minute)
 		devices.hangs.Store(false)
 		w.NodeChanged()
 		sleep(12 * time.Second) // it may be asked just now
+		c = w.check("admission")
+		require.True(t, c.OK)
+		require.Equal(t, "0 pods wait to be let in", c.Detail)
 		for _, p := range waiting {
 			require.Equal(t, v1.PodRunning, w.phase(p.UID))
 		}

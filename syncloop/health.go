@@ -12,8 +12,8 @@ import (
 
 // HealthCheck is how one part of a running loop does.
 type HealthCheck struct {
-	// Name of the part: loop, relist, source NAME, checkpoints, workers, probes,
-	// sink, store, and what Config.Parts call theirs.
+	// Name of the part: loop, relist, source NAME, checkpoints, admission, workers,
+	// probes, sink, store, and what Config.Parts call theirs.
 	Name string `json:"name"`
 	OK   bool   `json:"ok"`
 	// Since is when it last did well, or for a part that waits when that began;
@@ -38,6 +38,8 @@ const (
 	// stop was granted. (kubernetes/kubernetes#9895)
 	workLimit = 5 * time.Minute
 	sinkLimit = 5 * time.Minute
+	// silentLimit is for how long one counts as silent that nobody asks any more.
+	silentLimit = time.Minute
 	// checkpointLimit is how long one write may take; the sources wait for it.
 	checkpointLimit = 30 * time.Second
 )
@@ -54,6 +56,9 @@ func (l *SyncLoop) Health() []HealthCheck {
 		if s, ok := c.Checkpoints(); ok {
 			checks = append(checks, checkpointHealth(s, now))
 		}
+	}
+	if l.cfg.Admission != nil {
+		checks = append(checks, l.admissionHealth(now))
 	}
 	checks = append(checks, l.workHealth(now))
 	if c, ok := l.probeHealth(now); ok {
@@ -140,6 +145,28 @@ func checkpointHealth(s podmanager.CheckpointStatus, now time.Time) HealthCheck 
 	}
 	if s.Err != nil {
 		c.LastError, c.Since = s.Err.Error(), s.Since
+	}
+	return c
+}
+
+// admissionHealth names what gives no answer to those that want to be let in.
+func (l *SyncLoop) admissionHealth(now time.Time) HealthCheck {
+	waiting := 0
+	for _, v := range l.views.all() {
+		if v.Waiting != "" {
+			waiting++
+		}
+	}
+	c := HealthCheck{Name: "admission", OK: true, Detail: count(waiting, "pod waits", "pods wait") + " to be let in"}
+	for _, s := range l.cfg.Admission.Silent() {
+		if now.Sub(s.Until) >= silentLimit {
+			continue
+		}
+		if c.OK || s.Since.Before(c.Since) {
+			c.Since = s.Since
+		}
+		c.OK = false
+		c.Detail += "; " + s.Name + " has given no answer since " + ago(s.Since, now)
 	}
 	return c
 }
