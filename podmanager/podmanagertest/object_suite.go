@@ -34,8 +34,9 @@ type ObjectSuite struct {
 	// Open makes a new, empty world for each rule. Required. A world that is an
 	// io.Closer is closed in the end.
 	Open func() (ObjectWorld, error)
-	// Timeout is how long a source may take to do what it must; 2 minutes by default.
-	Timeout time.Duration
+	// Patience is how long the suite waits, in one rule, for what a source must do;
+	// 2 minutes by default. It is no measure of speed.
+	Patience time.Duration
 }
 
 // objectRules, in the order in which they are checked.
@@ -70,7 +71,7 @@ func (s ObjectSuite) visit(context.Context) (*objectVisit, func() error, error) 
 }
 
 func (s ObjectSuite) options() conformance.Options {
-	return conformance.Options{Limit: orDefault(s.Timeout)}
+	return conformance.Options{Limit: orDefault(s.Patience)}
 }
 
 // objectVisit is one rule's stay in a world.

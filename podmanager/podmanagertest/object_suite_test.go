@@ -133,7 +133,7 @@ func TestBrokenObjectSources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			suite := objectSuite(tc.as)
-			suite.Timeout = 200 * time.Millisecond
+			suite.Patience = 200 * time.Millisecond
 			err := podmanagertest.CheckObjectSource(t.Context(), suite)
 			require.Contains(t, conformance.Broken(err), tc.rule, "%v", err)
 		})

@@ -44,8 +44,9 @@ type SourceSuite struct {
 	// Open makes a new, empty world for each rule. Required. A world that is an
 	// io.Closer is closed in the end.
 	Open func() (World, error)
-	// Timeout is how long a source may take to do what it must; 2 minutes by default.
-	Timeout time.Duration
+	// Patience is how long the suite waits for one thing that a source must do;
+	// 2 minutes by default. It is no measure of speed.
+	Patience time.Duration
 }
 
 // TestSource checks each rule in a subtest. One that the world does not allow
@@ -66,21 +67,21 @@ func (s SourceSuite) visit(context.Context) (*visit, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v := &visit{world: world, timeout: orDefault(s.Timeout)}
+	v := &visit{world: world, patience: orDefault(s.Patience)}
 	return v, func() error { return errors.Join(v.stop(), closeWorld(world)) }, nil
 }
 
 // options give a rule the time to find out by itself what takes too long.
 func (s SourceSuite) options() conformance.Options {
-	return conformance.Options{Limit: 4 * orDefault(s.Timeout)}
+	return conformance.Options{Limit: 4 * orDefault(s.Patience)}
 }
 
-// orDefault is how long a source may take to do what it must.
-func orDefault(timeout time.Duration) time.Duration {
-	if timeout <= 0 {
+// orDefault is how long the suite waits.
+func orDefault(patience time.Duration) time.Duration {
+	if patience <= 0 {
 		return 2 * time.Minute
 	}
-	return timeout
+	return patience
 }
 
 // closeWorld ends a world that can be ended.

@@ -241,8 +241,8 @@ func TestSuiteFindsBrokenSources(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				err := podmanagertest.CheckSource(t.Context(), podmanagertest.SourceSuite{
-					Open:    func() (podmanagertest.World, error) { return &memory{fault: c.fault, life: ctx}, nil },
-					Timeout: time.Minute,
+					Open:     func() (podmanagertest.World, error) { return &memory{fault: c.fault, life: ctx}, nil },
+					Patience: time.Minute,
 				})
 				require.Contains(t, conformance.Broken(err), c.rule, "%v", err)
 				<-time.After(time.Second) // what goes on after Run ends by then

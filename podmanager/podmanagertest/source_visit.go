@@ -20,9 +20,9 @@ import (
 // visit is the suite at a world: it runs sources, one at a time, and keeps
 // account of what they say.
 type visit struct {
-	world   World
-	timeout time.Duration
-	run     *run
+	world    World
+	patience time.Duration
+	run      *run
 }
 
 // run is one Run of a source.
@@ -53,7 +53,7 @@ func (v *visit) write(pods ...string) error {
 	}
 	written := make(chan error, 1)
 	go func() { written <- v.world.Write(list) }()
-	limit := time.NewTimer(v.timeout)
+	limit := time.NewTimer(v.patience)
 	defer limit.Stop()
 	select {
 	case err := <-written:
@@ -62,7 +62,7 @@ func (v *visit) write(pods ...string) error {
 		}
 		return nil
 	case <-limit.C:
-		return fmt.Errorf("the world's Write has not returned after %s", v.timeout)
+		return fmt.Errorf("the world's Write has not returned after %s", v.patience)
 	}
 }
 
@@ -88,7 +88,7 @@ func (v *visit) stop() error {
 	}
 	v.run = nil
 	r.cancel()
-	limit := time.NewTimer(v.timeout)
+	limit := time.NewTimer(v.patience)
 	defer limit.Stop()
 	select {
 	case err := <-r.ended:
@@ -96,7 +96,7 @@ func (v *visit) stop() error {
 			r.breach("Run returned an error when its context ended: %v", err)
 		}
 	case <-limit.C:
-		return fmt.Errorf("Run has not returned %s after its context ended", v.timeout)
+		return fmt.Errorf("Run has not returned %s after its context ended", v.patience)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,7 +170,7 @@ func (r *run) breach(format string, args ...any) {
 // until waits for a state of the run.
 func (v *visit) until(what string, state func(r *run) bool) error {
 	r := v.run
-	limit := time.NewTimer(v.timeout)
+	limit := time.NewTimer(v.patience)
 	defer limit.Stop()
 	for {
 		r.mu.Lock()
@@ -185,7 +185,7 @@ func (v *visit) until(what string, state func(r *run) bool) error {
 			r.ended <- err
 			return fmt.Errorf("Run returned (%v) before there was %s; there is %s", err, what, now)
 		case <-limit.C:
-			return fmt.Errorf("after %s there is not %s but %s", v.timeout, what, now)
+			return fmt.Errorf("after %s there is not %s but %s", v.patience, what, now)
 		}
 	}
 }
