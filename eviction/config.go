@@ -10,16 +10,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// EventRecorder sends events to users. client-go's record.EventRecorder is one
-// as it is. Eventf does not block and is safe for concurrent use. Annotations of
-// an event are sent where the recorder has client-go's AnnotatedEventf, too.
-type EventRecorder interface {
-	Eventf(object apiruntime.Object, eventtype, reason, messageFmt string, args ...any)
-}
-
-// annotatedRecorder is an EventRecorder that takes annotations.
+// annotatedRecorder is a runtime.EventRecorder that takes annotations.
 type annotatedRecorder interface {
 	AnnotatedEventf(object apiruntime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any)
 }
@@ -70,8 +65,9 @@ type Config struct {
 
 	// Node is the subject of events about the node; nil sends none.
 	Node *v1.ObjectReference
-	// Events is where events go; nil sends none.
-	Events EventRecorder
+	// Events is where events go, with their annotations where it has client-go's
+	// AnnotatedEventf, too; nil sends none.
+	Events runtime.EventRecorder
 	// Hooks are told what happens.
 	Hooks Hooks
 	// Logger; nil is silent.

@@ -5,19 +5,11 @@ import (
 	"log/slog"
 	"time"
 
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/runtime"
 )
-
-// EventRecorder sends events to users. client-go's record.EventRecorder is one
-// as it is. Eventf does not block and is safe for concurrent use.
-type EventRecorder interface {
-	Eventf(object apiruntime.Object, eventtype, reason, messageFmt string, args ...any)
-}
 
 // Readmit says what happens to a pod that was let in by an earlier run of the
 // agent: the store says so, or the runtime has something of it.
@@ -87,7 +79,7 @@ type Config struct {
 	// Store keeps what must outlive the agent; nil keeps nothing.
 	Store Store
 	// Events tells users what happens; nil tells nobody.
-	Events EventRecorder
+	Events runtime.EventRecorder
 	// Probes probes the containers, as a rule a *probe.Manager that the host
 	// runs beside the loop; nil means that nobody does: a container that runs
 	// has started and is ready.

@@ -9,10 +9,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/kubeparts/kubeparts/syncloop"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Events is a [syncloop.EventRecorder] that keeps all events as lines: type,
+// Events is a [runtime.EventRecorder] that keeps all events as lines: type,
 // Reason, name of the pod, message. The zero value is ready. It is safe for
 // concurrent use.
 type Events struct {
@@ -20,9 +20,9 @@ type Events struct {
 	lines []string
 }
 
-var _ syncloop.EventRecorder = (*Events)(nil)
+var _ runtime.EventRecorder = (*Events)(nil)
 
-// Eventf implements [syncloop.EventRecorder].
+// Eventf implements [runtime.EventRecorder].
 func (e *Events) Eventf(object apiruntime.Object, eventtype, reason, messageFmt string, args ...any) {
 	name := fmt.Sprintf("%T", object)
 	switch o := object.(type) {
