@@ -58,6 +58,5 @@
 // Errors name what failed. Optional powers of a host's type are found by type
 // assertion. Fakes and conformance suites for the interfaces of a package are in
 // the one named after it with "test" behind: runtimetest, podmanagertest,
-// admissiontest, probetest, evictiontest, synclooptest; what the suites are made of
-// is in conformance.
+// admissiontest, probetest, evictiontest, synclooptest.
 package kubeparts

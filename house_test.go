@@ -52,6 +52,17 @@ var banned = []string{
 	"google.golang.org/grpc", "github.com/prometheus",
 }
 
+// A newcomer sees the architecture from the folders.
+func TestTopLevelHasTheRoomsAndTheExamples(t *testing.T) {
+	paths := strings.Fields(goOutput(t, "list", "./..."))
+	var top []string
+	for _, path := range paths[1:] {
+		name, _, _ := strings.Cut(strings.TrimPrefix(path, module+"/"), "/")
+		top = append(top, name)
+	}
+	require.ElementsMatch(t, append([]string{"examples", "internal"}, rooms...), slices.Compact(top))
+}
+
 func TestRootModuleHasNoReplaceAndStaysInBudget(t *testing.T) {
 	var mod struct {
 		Require []struct {

@@ -20,7 +20,7 @@ func TestReserver(t *testing.T, newReserver func() admission.Reserver, cases ...
 }
 
 // CheckReserver is [TestReserver] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken in a case. No cases are an
+// [RuleError] for each rule that is broken in a case. No cases are an
 // error too.
 func CheckReserver(ctx context.Context, newReserver func() admission.Reserver, cases ...Case) error {
 	return checkCases(ctx, reserverRules, occupied(newReserver), cases)

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/admission"
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 )
 
 // Case is a situation that a handler is asked about.
@@ -50,8 +50,12 @@ func TestHandler(t *testing.T, h admission.AdmitHandler, cases ...Case) {
 	testCases(t, handlerRules, asked(h), cases)
 }
 
+// RuleError is a rule that an implementation breaks: its Name and Text, and how, Err.
+// The errors of the suites join one for each.
+type RuleError = conformance.RuleError
+
 // CheckHandler is [TestHandler] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken in a case. No cases are an
+// [RuleError] for each rule that is broken in a case. No cases are an
 // error too.
 func CheckHandler(ctx context.Context, h admission.AdmitHandler, cases ...Case) error {
 	return checkCases(ctx, handlerRules, asked(h), cases)

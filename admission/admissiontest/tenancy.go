@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 )
 
 // mostPods is with how many pods a Reserver is filled at most.

@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/eviction"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
@@ -45,8 +45,12 @@ func TestStatsProvider(t *testing.T, open func(t *testing.T) Subject) {
 	}, conformance.Options{})
 }
 
+// RuleError is a rule that an implementation breaks: its Name and Text, and how, Err.
+// The errors of the suites join one for each.
+type RuleError = conformance.RuleError
+
 // CheckStatsProvider is [TestStatsProvider] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken.
+// [RuleError] for each rule that is broken.
 func CheckStatsProvider(ctx context.Context, open func() Subject) error {
 	return rules.Check(ctx, func(context.Context) (Subject, func() error, error) {
 		return open(), nil, nil

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
@@ -34,7 +34,7 @@ func TestMirrorClient(t *testing.T, open func(t *testing.T) MirrorAPI) {
 }
 
 // CheckMirrorClient is [TestMirrorClient] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken.
+// [RuleError] for each rule that is broken.
 func CheckMirrorClient(ctx context.Context, open func() MirrorAPI) error {
 	return mirrorRules.Check(ctx, func(context.Context) (MirrorAPI, func() error, error) {
 		return open(), nil, nil

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
@@ -57,7 +57,7 @@ func TestObjectSource(t *testing.T, suite ObjectSuite) {
 }
 
 // CheckObjectSource is [TestObjectSource] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken.
+// [RuleError] for each rule that is broken.
 func CheckObjectSource(ctx context.Context, suite ObjectSuite) error {
 	return objectRules.Check(ctx, suite.visit, suite.options())
 }

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/podmanager"
 )
 
@@ -56,8 +56,12 @@ func TestSource(t *testing.T, suite SourceSuite) {
 	sourceRules.Test(t, func(*testing.T) conformance.Open[*visit] { return suite.visit }, suite.options())
 }
 
+// RuleError is a rule that an implementation breaks: its Name and Text, and how, Err.
+// The errors of the suites join one for each.
+type RuleError = conformance.RuleError
+
 // CheckSource is [TestSource] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken.
+// [RuleError] for each rule that is broken.
 func CheckSource(ctx context.Context, suite SourceSuite) error {
 	return sourceRules.Check(ctx, suite.visit, suite.options())
 }

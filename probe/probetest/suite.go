@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/probe"
 )
 
@@ -43,8 +43,12 @@ func TestProber(t *testing.T, p probe.Prober, targets Targets) {
 	rules.Test(t, func(*testing.T) conformance.Open[subject] { return open(p, targets) }, options)
 }
 
+// RuleError is a rule that an implementation breaks: its Name and Text, and how, Err.
+// The errors of the suites join one for each.
+type RuleError = conformance.RuleError
+
 // CheckProber is [TestProber] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken. No target at all is an error too.
+// [RuleError] for each rule that is broken. No target at all is an error too.
 func CheckProber(ctx context.Context, p probe.Prober, targets Targets) error {
 	if targets == (Targets{}) {
 		return errNoTargets

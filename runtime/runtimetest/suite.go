@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 )
 
 // Options are for [CheckRuntime] and [CheckBackend]. The zero value is usable.
@@ -22,6 +22,10 @@ type Options struct {
 	// Only picks the rules to check, by name; nil is all.
 	Only func(rule string) bool
 }
+
+// RuleError is a rule that an implementation breaks: its Name and Text, and how, Err.
+// The errors of the suites join one for each.
+type RuleError = conformance.RuleError
 
 // rule is a [conformance.Rule] of which the case has the context.
 type rule[C any] struct {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -49,7 +49,7 @@ func TestBackend(t *testing.T, newBackend func(*testing.T) BackendHarness) {
 }
 
 // CheckBackend is [TestBackend] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken.
+// [RuleError] for each rule that is broken.
 func CheckBackend(ctx context.Context, newBackend func(context.Context) (BackendHarness, error), opts Options) error {
 	return suiteOf(backendRules).Check(ctx, openBackend(newBackend, opts), opts.suite())
 }

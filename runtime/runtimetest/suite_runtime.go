@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,7 +44,7 @@ func TestRuntime(t *testing.T, newRuntime func(*testing.T) RuntimeHarness) {
 }
 
 // CheckRuntime is [TestRuntime] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken.
+// [RuleError] for each rule that is broken.
 func CheckRuntime(ctx context.Context, newRuntime func(context.Context) (RuntimeHarness, error), opts Options) error {
 	return suiteOf(runtimeRules).Check(ctx, openRuntime(newRuntime, opts), opts.suite())
 }

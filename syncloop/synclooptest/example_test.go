@@ -14,7 +14,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/conformance"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/synclooptest"
 )
@@ -77,7 +76,7 @@ func TestFileStoreKeepsTheRules(t *testing.T) {
 	})
 }
 
-// The same rules, where there is no test: an error names those that are broken.
+// The same rules, where there is no test: the error joins one for each that is broken.
 func ExampleCheckStore() {
 	folder, err := os.MkdirTemp("", "pods")
 	if err != nil {
@@ -95,8 +94,11 @@ func ExampleCheckStore() {
 
 	forgetful := func() (syncloop.Store, error) { return &synclooptest.Store{}, nil }
 	err = synclooptest.CheckStore(context.Background(), func() synclooptest.OpenStore { return forgetful })
-	fmt.Println("memory that each agent begins anew:", conformance.Broken(err))
+	var broken *synclooptest.RuleError
+	if errors.As(err, &broken) { // the first of them
+		fmt.Println("memory that each agent begins anew breaks", broken.Name)
+	}
 	// Output:
 	// a file: <nil>
-	// memory that each agent begins anew: [durable as-it-was replace delete batch]
+	// memory that each agent begins anew breaks durable
 }

@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/probe"
 	"github.com/kubeparts/kubeparts/probe/probetest"
 	"github.com/kubeparts/kubeparts/runtime"
@@ -28,7 +28,7 @@ func TestProbes(t *testing.T, open OpenProbes) {
 }
 
 // CheckProbes is [TestProbes] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken.
+// [RuleError] for each rule that is broken.
 func CheckProbes(ctx context.Context, open OpenProbes) error {
 	return probesRules.Check(ctx, open.subject, conformance.Options{})
 }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/syncloop"
 )
 
@@ -28,7 +28,7 @@ func TestSink(t *testing.T, open func(t *testing.T) syncloop.StatusSink) {
 }
 
 // CheckSink is [TestSink] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken.
+// [RuleError] for each rule that is broken.
 func CheckSink(ctx context.Context, open func() syncloop.StatusSink) error {
 	return sinkRules.Check(ctx, func(context.Context) (syncloop.StatusSink, func() error, error) {
 		return open(), nil, nil

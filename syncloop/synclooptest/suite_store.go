@@ -18,7 +18,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/admission"
 	"github.com/kubeparts/kubeparts/admission/resize"
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -35,8 +35,12 @@ func TestStore(t *testing.T, place func(t *testing.T) OpenStore) {
 	storeRules.Test(t, func(t *testing.T) conformance.Open[*storeDesk] { return openDesk(place(t)) }, conformance.Options{})
 }
 
+// RuleError is a rule that an implementation breaks: its Name and Text, and how, Err.
+// The errors of the suites join one for each.
+type RuleError = conformance.RuleError
+
 // CheckStore is [TestStore] without package testing: the error joins a
-// [conformance.RuleError] for each rule that is broken.
+// [RuleError] for each rule that is broken.
 func CheckStore(ctx context.Context, place func() OpenStore) error {
 	return storeRules.Check(ctx, func(ctx context.Context) (*storeDesk, func() error, error) {
 		return openDesk(place())(ctx)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/kubeparts/kubeparts/conformance"
+	"github.com/kubeparts/kubeparts/internal/conformance"
 )
 
 func fixed(n int) conformance.Open[int] {
