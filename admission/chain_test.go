@@ -285,6 +285,11 @@ func TestNodeGetterThatHangs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, admission.ReasonInvalidNodeInfo, d.Reason)
 		require.Equal(t, 10*time.Second, time.Since(began))
+		began = time.Now()
+		e, err := chain.Explain(t.Context(), newPod("a", nil))
+		require.NoError(t, err)
+		require.Empty(t, e.Room)
+		require.Equal(t, 10*time.Second, time.Since(began))
 	})
 }
 

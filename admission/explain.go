@@ -84,7 +84,8 @@ func (c *Chain) Explain(ctx context.Context, pod *v1.Pod) (Explanation, error) {
 			e.Victims = append(e.Victims, nameOf(v.Pod))
 		}
 	}
-	if c.Nodes != nil {
+	unread := slices.ContainsFunc(d.Failures, func(v CheckVerdict) bool { return v.Reason == ReasonInvalidNodeInfo })
+	if c.Nodes != nil && !unread { // one that hangs is waited for once
 		if node, err := c.node(ctx, false); err == nil {
 			e.Room = c.room(pod, node.Status.Allocatable)
 		}
