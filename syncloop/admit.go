@@ -84,7 +84,9 @@ func (l *SyncLoop) judge(ctx context.Context, r *record) admission.Decision {
 		}
 		ask = l.askOfRunning
 	}
+	l.judging.Store(pod)
 	d, err := ask(ctx, pod)
+	l.judging.Store(nil)
 	if err != nil {
 		l.log.Error("admission could not judge a pod", "pod", podmanager.FullName(r.pod), "err", err)
 		d.Verdict = admission.RetryLater(admission.ReasonUnexpectedAdmissionError, err.Error(), 0)

@@ -88,6 +88,9 @@ func (l *SyncLoop) loopHealth(now time.Time) HealthCheck {
 		return c
 	case busy:
 		c.Detail = "deals with an event"
+		if pod := l.judging.Load(); pod != nil {
+			c.Detail = "waits for what admission says of " + podmanager.FullName(pod)
+		}
 	}
 	c.OK = now.Sub(at) < loopLimit
 	return c

@@ -47,6 +47,23 @@ func TestHealthyLoopIsHealthy(t *testing.T) {
 	}, func(c *syncloop.Config) { c.Store = &synclooptest.Store{} })
 }
 
+// A check that hangs holds up the loop, and is the host's to mend.
+func TestHealthNamesThePodThatAdmissionHangsAt(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("a"))
+		sleep(10 * time.Minute)
+		c := w.check("loop")
+		require.False(t, c.OK)
+		require.Equal(t, "waits for what admission says of a_default", c.Detail)
+	}, func(c *syncloop.Config) {
+		c.Admission = &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{Name: "Hangs", Handler: admission.AdmitFunc(
+			func(ctx context.Context, _ admission.Request) (admission.Verdict, error) {
+				<-ctx.Done()
+				return admission.Verdict{}, ctx.Err()
+			})}}}
+	})
+}
+
 // kubernetes/kubernetes#9895: the node was healthy while every SyncPod hung.
 func TestHealthNamesTheOldestStuckWorker_9895(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {

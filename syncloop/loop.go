@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission/resize"
@@ -73,6 +74,8 @@ type SyncLoop struct {
 	listed bool
 
 	admitting admitting
+	// judging is the pod that admission is asked about just now.
+	judging atomic.Pointer[v1.Pod]
 	// resizes are the pods that ask for other resources than they have.
 	resizes resize.Queue
 	// cleaning: mirrors are being deleted.

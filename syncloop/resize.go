@@ -163,7 +163,9 @@ func (l *SyncLoop) tryResizes() {
 
 func (l *SyncLoop) tryResize(r *record, p resize.Pending) {
 	began := time.Now()
+	l.judging.Store(r.pod)
 	v, err := resize.Grant(l.workers.ctx, l.cfg.Admission, l.cfg.Resize, r.size.pod, r.withStatus(r.pod))
+	l.judging.Store(nil)
 	if err != nil {
 		l.log.Error("a resize could not be judged, it is tried again", "pod", r.PodRef.String(), "err", err)
 		l.resizes.Block(p, nil)
