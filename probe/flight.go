@@ -198,8 +198,7 @@ func (m *Manager) ask(f *flight) (a Attempt) {
 				"panic", r, "stack", string(debug.Stack()))
 		}
 	}()
-	r, err := m.cfg.Prober.Probe(f.ctx, f.target)
-	return Attempt{Response: r, Err: err}
+	return ask(f.ctx, m.cfg.Prober, f.target)
 }
 
 // land takes what an attempt came to, and returns what takes its place.

@@ -15,7 +15,7 @@ const tries = 3
 func Try(ctx context.Context, p Prober, target Target, timeout time.Duration) Attempt {
 	var a Attempt
 	for range tries {
-		a = ask(ctx, p, target, timeout)
+		a = askWithin(ctx, p, target, timeout)
 		if a.Err == nil || ctx.Err() != nil {
 			break
 		}
@@ -24,12 +24,17 @@ func Try(ctx context.Context, p Prober, target Target, timeout time.Duration) At
 	return a
 }
 
-func ask(ctx context.Context, p Prober, target Target, timeout time.Duration) Attempt {
+func askWithin(ctx context.Context, p Prober, target Target, timeout time.Duration) Attempt {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
+	return ask(ctx, p, target)
+}
+
+// ask asks once. What is no result is an error.
+func ask(ctx context.Context, p Prober, target Target) Attempt {
 	r, err := p.Probe(ctx, target)
 	if err == nil {
 		err = r.Result.check()

@@ -93,7 +93,8 @@ func (b *Backend) Close() error {
 // Problems tells what New found damaged.
 func (b *Backend) Problems() []error { return b.problems }
 
-// Info says that pods share the machine's network, and nothing else is missing.
+// Info says that pods share the machine's network and files, and nothing else is
+// missing.
 func (b *Backend) Info(context.Context) (runtime.BackendInfo, error) {
 	if _, err := os.Stat(b.sandboxesDir()); err != nil {
 		return runtime.BackendInfo{}, fmt.Errorf("process: root: %w", err)
