@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // HTTP probes with a GET request over a connection of its own: a status from 200
@@ -65,7 +67,7 @@ func (p *HTTP) Probe(ctx context.Context, target Target) (Response, error) {
 	if action == nil {
 		return Response{Result: Unknown}, errors.New("no httpGet in the probe's action")
 	}
-	req, err := HTTPRequest(ctx, action, target.Ports, target.IP, UserAgent(p.Version))
+	req, err := runtime.HTTPRequest(ctx, action, target.Ports, target.IP, UserAgent(p.Version))
 	switch {
 	case err != nil:
 		return Response{Result: Unknown}, err

@@ -293,7 +293,7 @@ func replayRequest(t *testing.T, line []byte) recordings.Answer {
 	}
 	require.NoError(t, json.Unmarshal(line, &c))
 	var got result
-	req, err := HTTPRequest(t.Context(), &c.HTTPGet, c.Ports, c.PodIP, "kube-"+c.Fragment+"/"+recordedVersion)
+	req, err := runtime.HTTPRequest(t.Context(), &c.HTTPGet, c.Ports, c.PodIP, "kube-"+c.Fragment+"/"+recordedVersion)
 	if err != nil {
 		got.Error = err.Error()
 	} else {

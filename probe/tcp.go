@@ -10,6 +10,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Dialer makes connections for probers. A *net.Dialer is one. A host that wants a
@@ -20,6 +22,10 @@ import (
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
+
+// errNoAddress is the error of a network probe of a pod without an address. The
+// kubelet asks the loopback of the node instead.
+var errNoAddress = errors.New("the pod has no IP address yet")
 
 // TCP probes by making a connection, which it closes again at once: nothing is
 // written or read. The zero value works.
@@ -35,7 +41,7 @@ func (p *TCP) Probe(ctx context.Context, target Target) (Response, error) {
 	if action == nil {
 		return Response{Result: Unknown}, errors.New("no tcpSocket in the probe's action")
 	}
-	port, err := ResolvePort(action.Port, target.Ports)
+	port, err := runtime.ResolvePort(action.Port, target.Ports)
 	if err != nil {
 		return Response{Result: Unknown}, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -139,9 +138,6 @@ func TestWhoIsProbed(t *testing.T) {
 		}, got)
 		require.Equal(t, 6, m.Stats().Probes)
 	}
-	port, err := ResolvePort(intstr.FromString("web"), []v1.ContainerPort{{Name: "web", ContainerPort: 1}, {Name: "web", ContainerPort: 2}})
-	require.NoError(t, err)
-	require.Equal(t, 1, port)
 }
 
 // What waits for something else than its time is nowhere but in the set: no place in

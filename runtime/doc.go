@@ -40,7 +40,8 @@
 //     container's image is used, pulled or waited for.
 //   - [ShouldRestart], [RestartAfterExit], [RestartAllTriggered] and
 //     [SandboxChanged] are the rules that status computation shares with Plan.
-//   - [ContainerHash] is a container's identity, [Expand] the $(NAME) grammar.
+//   - [ContainerHash] is a container's identity, [Expand] the $(NAME) grammar,
+//     [HTTPRequest] what a probe or a hook asks.
 //
 // # Ownership and concurrency
 //

@@ -5,15 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubeparts/kubeparts/runtime"
 )
@@ -137,70 +133,14 @@ func isPlainAnswer(err error) bool {
 }
 
 func hookRequest(ctx context.Context, t *hookTarget) (*http.Request, error) {
-	get := t.handler.HTTPGet
-	host := get.Host
-	if host == "" {
-		ip, err := t.podIP(ctx)
-		if err != nil {
+	get, ip := t.handler.HTTPGet, ""
+	if get.Host == "" {
+		var err error
+		if ip, err = t.podIP(ctx); err != nil {
 			return nil, err
 		}
-		host = ip
 	}
-	port, err := portOf(t.container, get.Port)
-	if err != nil {
-		return nil, err
-	}
-	u, err := url.Parse(get.Path)
-	if err != nil {
-		u = &url.URL{Path: get.Path}
-	}
-	u.Scheme = strings.ToLower(string(get.Scheme))
-	if u.Scheme == "" {
-		u.Scheme = "http"
-	}
-	u.Host, u.Fragment = net.JoinHostPort(host, strconv.Itoa(port)), ""
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	setHeaders(req, get.HTTPHeaders)
-	return req, nil
-}
-
-// setHeaders sets the headers of the spec, and defaults for those it leaves out.
-// One that is there and empty is its author's wish: it is not sent.
-func setHeaders(req *http.Request, headers []v1.HTTPHeader) {
-	for _, h := range headers {
-		req.Header.Add(h.Name, h.Value)
-	}
-	if host := req.Header.Get("Host"); host != "" {
-		req.Host = host
-	}
-	if _, ok := req.Header["User-Agent"]; !ok {
-		req.Header.Set("User-Agent", hookAgent)
-	}
-	if accept, ok := req.Header["Accept"]; !ok {
-		req.Header.Set("Accept", "*/*")
-	} else if len(accept) == 1 && accept[0] == "" {
-		req.Header.Del("Accept")
-	}
-}
-
-// portOf resolves a port: a number, the name of a port of the container, or a
-// number that is written as a string.
-func portOf(c *v1.Container, port intstr.IntOrString) (int, error) {
-	n := port.IntValue()
-	if port.Type == intstr.String {
-		for _, p := range c.Ports {
-			if p.Name == port.StrVal {
-				n = int(p.ContainerPort)
-			}
-		}
-	}
-	if n < 1 || n > 65535 {
-		return 0, fmt.Errorf("no port %q", port.String())
-	}
-	return n, nil
+	return runtime.HTTPRequest(ctx, get, t.container.Ports, ip, hookAgent)
 }
 
 // errNoPodIP keeps a hook from reaching the agent's own host.
