@@ -8,20 +8,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Reasons for a container that waits, in its state and in [StartResult].
-const (
-	ReasonCrashLoopBackOff  = "CrashLoopBackOff"
-	ReasonInvalidImageName  = "InvalidImageName"
-	ReasonImageInspectError = "ImageInspectError"
-	ReasonErrImageNeverPull = "ErrImageNeverPull"
-	ReasonErrImagePull      = "ErrImagePull"
-	ReasonImagePullBackOff  = "ImagePullBackOff"
-	// These two stand for ErrImagePull when a puller's error wraps
-	// [ErrRegistryUnavailable] or [ErrSignatureInvalid].
-	ReasonRegistryUnavailable       = "RegistryUnavailable"
-	ReasonSignatureValidationFailed = "SignatureValidationFailed"
-)
-
 // Errors that an [ImagePuller] may wrap to say more of why a pull failed.
 var (
 	ErrRegistryUnavailable = errors.New("registry unavailable")

@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // steady is how long a pod must be ready to count as ready: one that crashes is
@@ -70,7 +72,7 @@ func (s *settler) settled(pods []*v1.Pod, now time.Time) bool {
 func crashLooping(pod *v1.Pod) bool {
 	for _, statuses := range [][]v1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, c := range statuses {
-			if w := c.State.Waiting; w != nil && w.Reason == "CrashLoopBackOff" && c.RestartCount >= 2 {
+			if w := c.State.Waiting; w != nil && w.Reason == runtime.ReasonCrashLoopBackOff && c.RestartCount >= 2 {
 				return true
 			}
 		}

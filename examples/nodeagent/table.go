@@ -11,6 +11,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // writeTable prints the pods as a person reads them, with what probes found wrong.
@@ -140,7 +142,7 @@ func age(pod *v1.Pod, now time.Time) string {
 // it ended comes first, with the last line of its last words.
 func whyWaiting(c *v1.ContainerStatus) string {
 	waits, last := c.State.Waiting, c.LastTerminationState.Terminated
-	if waits.Reason != "CrashLoopBackOff" || last == nil {
+	if waits.Reason != runtime.ReasonCrashLoopBackOff || last == nil {
 		return waits.Message
 	}
 	text := fmt.Sprintf("exited with %d", last.ExitCode)

@@ -31,7 +31,7 @@ func (p *pass) makeVolumes(ctx context.Context, a runtime.Actions) error {
 	for _, starts := range [][]runtime.Start{a.Ephemeral, a.Init, a.Containers} {
 		for _, start := range starts {
 			p.report(runtime.StartResult{
-				Container: start.Container.Name, Reason: reasonConfigError, Message: err.Error(),
+				Container: start.Container.Name, Reason: runtime.ReasonCreateContainerConfigError, Message: err.Error(),
 			})
 		}
 	}

@@ -13,14 +13,6 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// Reasons of a start that failed, as the kubelet names them.
-const (
-	reasonConfigError = "CreateContainerConfigError"
-	reasonCreateError = "CreateContainerError"
-	reasonRunError    = "RunContainerError"
-	reasonHookError   = "PostStartHookError"
-)
-
 // startRetry is how long a start that failed is not repeated, so that a fault
 // that stays does not fill runtime and events.
 const startRetry = 10 * time.Second
@@ -102,7 +94,7 @@ func (p *pass) start(ctx context.Context, start runtime.Start) runtime.StartResu
 	}
 	p.warn(p.state, objectOf(p.pod, c.Name), "Failed", "Error: "+told)
 	result := runtime.StartResult{Container: c.Name, Reason: fault.reason, Message: fault.message}
-	if fault.reason == reasonHookError {
+	if fault.reason == runtime.ReasonPostStartHookError {
 		return result // it ran, and has its back-off
 	}
 	until := time.Now().Add(startRetry)
@@ -155,7 +147,7 @@ func (p *pass) attempt(ctx context.Context, start runtime.Start) *startError {
 	}
 	cfg, err := p.containerConfig(ctx, start, imageRef)
 	if err != nil {
-		return &startError{reason: reasonConfigError, message: err.Error()}
+		return &startError{reason: runtime.ReasonCreateContainerConfigError, message: err.Error()}
 	}
 	p.acted()
 	id, fault := p.launch(ctx, c, cfg)
@@ -170,7 +162,7 @@ func (p *pass) launch(ctx context.Context, c *v1.Container, cfg runtime.Containe
 	defer p.state.begin("the start of container ", c.Name)()
 	id, err := p.cfg.Backend.CreateContainer(ctx, p.sandboxID, cfg)
 	if err != nil {
-		return id, &startError{reason: reasonCreateError, message: nameFor(err.Error(), id, c.Name)}
+		return id, &startError{reason: runtime.ReasonCreateContainerError, message: nameFor(err.Error(), id, c.Name)}
 	}
 	object := objectOf(p.pod, c.Name)
 	p.event(object, v1.EventTypeNormal, "Created", "Container created")
@@ -178,7 +170,7 @@ func (p *pass) launch(ctx context.Context, c *v1.Container, cfg runtime.Containe
 		return id, nil
 	}
 	if err := p.cfg.Backend.StartContainer(ctx, id); err != nil {
-		return id, &startError{reason: reasonRunError, message: nameFor(err.Error(), id, c.Name)}
+		return id, &startError{reason: runtime.ReasonRunContainerError, message: nameFor(err.Error(), id, c.Name)}
 	}
 	p.event(object, v1.EventTypeNormal, "Started", "Container started")
 	return id, nil
@@ -216,7 +208,7 @@ func (p *pass) postStart(ctx context.Context, c *v1.Container, id string) *start
 	if err != nil {
 		p.cfg.Logger.Error("container whose hook failed could not be stopped", "pod", p.ref.String(), "container", c.Name, "error", err)
 	}
-	return &startError{reason: reasonHookError, message: "PostStartHook failed"}
+	return &startError{reason: runtime.ReasonPostStartHookError, message: "PostStartHook failed"}
 }
 
 func (p *pass) facts(ctx context.Context) podFacts {

@@ -10,10 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// reasonHookError is the reason of a start whose postStart hook failed, as the
-// kubelet names it.
-const reasonHookError = "PostStartHookError"
-
 // hook is how one run of a lifecycle hook fares. That is known before it begins, so
 // that a stop with a preStop hook takes a timer and no goroutine.
 type hook struct {
@@ -72,7 +68,7 @@ func (s *syncing) postStart(ctx context.Context, id string, spec *v1.Container, 
 		return "", "", err
 	}
 	err = s.awaitEnd(ctx, s.ref.UID, func(c *fakeContainer) bool { return c.id == id })
-	return reasonHookError, "PostStartHook failed", err
+	return runtime.ReasonPostStartHookError, "PostStartHook failed", err
 }
 
 var errHookFailed = errors.New("the hook failed")

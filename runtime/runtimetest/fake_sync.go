@@ -13,12 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reasons of a start that failed, as the kubelet names them.
-const (
-	reasonCreateError = "CreateContainerError"
-	reasonRunError    = "RunContainerError"
-)
-
 // errOvertaken ends a SyncPod that a KillPod overtook.
 var errOvertaken = errors.New("the pod is being killed")
 
@@ -279,20 +273,20 @@ func (s *syncing) startIn(p *fakePod, start runtime.Start, script Script, preSto
 	if n := len(p.sandboxes); n > 0 && p.sandboxes[n-1].Ready {
 		c.sandboxID = p.sandboxes[n-1].ID
 	} else {
-		return reasonCreateError, "the sandbox is not ready"
+		return runtime.ReasonCreateContainerError, "the sandbox is not ready"
 	}
 	for _, other := range p.containers {
 		if other.name == c.name && other.mayRun() {
-			return reasonCreateError, "container " + other.id + " still runs"
+			return runtime.ReasonCreateContainerError, "container " + other.id + " still runs"
 		}
 		if other.id == c.id {
-			return reasonCreateError, "attempt " + c.id + " is reserved"
+			return runtime.ReasonCreateContainerError, "attempt " + c.id + " is reserved"
 		}
 	}
 	p.backoff = p.backoff.Started(start, now)
 	p.containers = append(p.containers, c)
 	if script.StartError != nil {
-		return reasonRunError, script.StartError.Error()
+		return runtime.ReasonRunContainerError, script.StartError.Error()
 	}
 	c.process.start(now, s.ender(p.ref.UID, c))
 	return "", ""
