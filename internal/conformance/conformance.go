@@ -139,7 +139,9 @@ func (r Rule[S]) violation(ctx context.Context, open Open[S], opts Options) erro
 	defer cancel()
 	result := make(chan error, 1)
 	go func() {
-		result <- Guard(func() error { return r.visit(ctx, open) })
+		err := errExited
+		defer func() { result <- err }()
+		err = Guard(func() error { return r.visit(ctx, open) })
 	}()
 	limit += max(limit/10, 10*time.Second) // what heeds its context has returned by then
 	left := time.NewTimer(limit)
@@ -157,17 +159,19 @@ func (r Rule[S]) violation(ctx context.Context, open Open[S], opts Options) erro
 	return &RuleError{Name: r.Name, Text: r.Text, Err: err}
 }
 
-// visit opens a subject, checks the rule on it, and ends it.
-func (r Rule[S]) visit(ctx context.Context, open Open[S]) error {
+// errExited is what became of a rule whose implementation called FailNow of a test.
+var errExited = errors.New("it ended its goroutine, as FailNow of a test does")
+
+// visit opens a subject, checks the rule on it, and ends it whatever the check did.
+func (r Rule[S]) visit(ctx context.Context, open Open[S]) (err error) {
 	subject, end, err := open(ctx)
 	if err != nil {
 		return fmt.Errorf("opening it: %w", err)
 	}
-	err = Guard(func() error { return r.Check(ctx, subject) })
-	if end == nil {
-		return err
+	if end != nil {
+		defer func() { err = errors.Join(err, end()) }()
 	}
-	return errors.Join(err, end())
+	return Guard(func() error { return r.Check(ctx, subject) })
 }
 
 // Guard makes an error of a panic in a call, so that it breaks one rule: for calls

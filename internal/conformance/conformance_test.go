@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -40,6 +41,11 @@ func TestWhatBreaksARule(t *testing.T) {
 			open:  fixed(0),
 			want:  "r: it panicked: oh",
 		},
+		"a test that ends": {
+			check: func(context.Context, int) error { runtime.Goexit(); return nil },
+			open:  fixed(0),
+			want:  "r: it ended its goroutine",
+		},
 		"a subject that can't be made": {
 			check: kept,
 			open:  func(context.Context) (int, func() error, error) { return 0, nil, errors.New("no disk") },
@@ -74,6 +80,7 @@ func TestSubjectIsEndedWhateverTheCheckDoes(t *testing.T) {
 		"kept":   kept,
 		"broken": func(context.Context, int) error { return errors.New("wrong") },
 		"panics": func(context.Context, int) error { panic("oh") },
+		"exits":  func(context.Context, int) error { runtime.Goexit(); return nil },
 		"skips":  func(context.Context, int) error { return conformance.Skip("no way") },
 	} {
 		t.Run(name, func(t *testing.T) {
