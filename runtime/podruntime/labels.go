@@ -121,13 +121,17 @@ func annotatedContainer(c *runtime.Container) *v1.Container {
 
 // annotatedGrace is the grace that a container's annotations tell.
 func annotatedGrace(c *runtime.Container) time.Duration {
-	for _, key := range []string{deletionGraceAnnotation, podGraceAnnotation} {
-		n, err := strconv.ParseInt(c.Annotations[key], 10, 32)
-		if err == nil && n >= 0 {
-			return time.Duration(n) * time.Second
+	seconds := func(key string) *int64 {
+		n, err := strconv.ParseInt(c.Annotations[key], 10, 64)
+		if err != nil {
+			return nil
 		}
+		return &n
 	}
-	return runtime.MinGrace
+	pod := &v1.Pod{}
+	pod.DeletionGracePeriodSeconds = seconds(deletionGraceAnnotation)
+	pod.Spec.TerminationGracePeriodSeconds = seconds(podGraceAnnotation)
+	return runtime.Grace(pod, nil, runtime.KillOther)
 }
 
 // restartCountOf is the count that a container was annotated with; one without
