@@ -51,3 +51,18 @@ func TestSinkHasNoStatusThatPodDoesNotShow(t *testing.T) {
 		require.Equal(t, v1.PodSucceeded, w.phase(p.UID))
 	})
 }
+
+// A view stays as it was when it was taken, whatever becomes of the pod.
+func TestViewStaysAsItWas(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("a"))
+		v, _ := w.Pod("uid-a")
+		was, all := *v, w.Pods()
+		w.remove(pod("a"))
+		sleep(time.Minute)
+		_, known := w.Pod("uid-a")
+		require.False(t, known)
+		require.Equal(t, was, *v)
+		require.Equal(t, []*syncloop.PodView{v}, all)
+	})
+}

@@ -3,6 +3,7 @@ package syncloop_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,28 @@ func TestExitBeforeTheWatchBegan(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A watch that says when it begins is not followed by another list a second later,
+// which has every pod of a big start looked at once more.
+func TestNoListAfterAWatchBegan(t *testing.T) {
+	var lists atomic.Int64
+	inBubble(t, func(t *testing.T, w *world) {
+		w.add(pod("a"))
+		sleep(100 * time.Millisecond)
+		before := lists.Load()
+		sleep(time.Minute)
+		require.Equal(t, before, lists.Load())
+	}, func(c *syncloop.Config) {
+		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+			Before: func(_ context.Context, call runtimetest.Call) error {
+				if call.Method == "ListPods" {
+					lists.Add(1)
+				}
+				return nil
+			},
+		})
+	})
 }
 
 // A Runtime that passes on the powers of what lies under it can't tell by its
