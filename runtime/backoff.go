@@ -196,7 +196,7 @@ func (b Backoff) with(news ...backoffEntry) Backoff {
 	if len(news) == 0 {
 		return b
 	}
-	entries := make([]backoffEntry, 0, len(b.entries)+len(news))
+	entries := make([]backoffEntry, 0, max(len(b.entries), len(news))) // mostly all are known, or none
 	for _, old := range b.entries {
 		if !slices.ContainsFunc(news, func(e backoffEntry) bool { return e.name == old.name }) {
 			entries = append(entries, old)
