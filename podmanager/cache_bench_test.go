@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/kubeparts/kubeparts/internal/steady"
 	"github.com/kubeparts/kubeparts/podmanager"

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
 // BenchmarkFakeStart starts a node's pods: one init container and two

@@ -9,11 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
-	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 )
 
 // TestBrokenBackends runs the suite against backends that each break the

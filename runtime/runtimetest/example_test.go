@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
 // A pod is started, crashes once, is restarted and killed. What the loop of an

@@ -8,9 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Fake is a [runtime.Runtime] in memory. It behaves: containers start in the

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Exit ends a running container with an exit code, as if it had ended by

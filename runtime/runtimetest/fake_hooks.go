@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // hook is how one run of a lifecycle hook fares. That is known before it begins, so

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // KillPod implements [runtime.Runtime]. Containers are asked to stop in the

@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 var (

@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // errOvertaken ends a SyncPod that a KillPod overtook.

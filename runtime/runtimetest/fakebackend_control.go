@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // Exit ends a running container with an exit code, as if it had ended by

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // ErrInjected is an error that a test injects, to be told from any other.

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kubeparts/kubeparts/internal/conformance"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/internal/conformance"
 )
 
 // Program is what makes a container behave in a certain way: an image, a

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // backendRules are the contract of runtime.Backend, sentence by sentence.

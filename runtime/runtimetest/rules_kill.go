@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
-	v1 "k8s.io/api/core/v1"
 )
 
 var killRules = []rule[*runtimeCase]{

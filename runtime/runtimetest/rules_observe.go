@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 var observeRules = []rule[*runtimeCase]{

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubeparts/kubeparts/internal/conformance"
-	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/conformance"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 var powerRules = []rule[*runtimeCase]{

@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kubeparts/kubeparts/internal/conformance"
-	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubeparts/kubeparts/internal/conformance"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // someCPU are resources of a container.

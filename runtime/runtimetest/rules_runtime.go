@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
-	v1 "k8s.io/api/core/v1"
 )
 
 var runtimeWholeRules = []rule[*runtimeCase]{

@@ -8,9 +8,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // runtimeRules are the contract of runtime.Runtime, sentence by sentence.

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 	"github.com/stretchr/testify/require"
+
+	"github.com/kubeparts/kubeparts/runtime/runtimetest"
 )
 
 func TestScriptCommandRoundTrip(t *testing.T) {

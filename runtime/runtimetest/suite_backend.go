@@ -9,10 +9,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kubeparts/kubeparts/internal/conformance"
-	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/conformance"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // BackendHarness is a Backend under test and what the suite must know of it.

@@ -10,10 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubeparts/kubeparts/internal/conformance"
-	"github.com/kubeparts/kubeparts/runtime"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/internal/conformance"
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // RuntimeHarness is a Runtime under test and what the suite must know of it.

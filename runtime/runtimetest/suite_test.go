@@ -5,10 +5,11 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/kubeparts/kubeparts/internal/conformance"
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
-	"github.com/stretchr/testify/require"
 )
 
 // fakeBackendHarness is how the suite gets at a FakeBackend, or at what wrap

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/kubeparts/kubeparts/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubeparts/kubeparts/runtime"
 )
 
 // watching is a call of Watch and the hints that it gave.
