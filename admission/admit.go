@@ -104,7 +104,8 @@ type Reserver interface {
 	// error, leaves all as it was. The context ends after 10 seconds; where it has
 	// ended already (see [Patience]), a pod that needs nothing is still admitted.
 	Reserve(ctx context.Context, req Request) (Verdict, error)
-	// Commit makes the reservation last.
+	// Commit makes the reservation last. Like Release it waits for nobody: the sync
+	// loop waits for both.
 	Commit(pod *v1.Pod)
 	// Release gives everything back that is set aside for the pod.
 	Release(pod *v1.Pod)
@@ -187,7 +188,8 @@ type Allocator interface {
 	// with a method Type() string, or that wraps such an error, is a refusal with that
 	// Reason; any other one is tried again.
 	Allocate(ctx context.Context, pod *v1.Pod) error
-	// Free gives back all that the pod has.
+	// Free gives back all that the pod has. It waits for nobody: the sync loop waits
+	// for it.
 	Free(pod *v1.Pod)
 }
 
