@@ -124,6 +124,9 @@ func (l *SyncLoop) enter(ctx context.Context, r *record) {
 		// next life asks to be let in.
 		r.admitted = r.listed.Running || r.past == nil || !r.past.over()
 		l.begin(r)
+		if l.stopping.active {
+			l.stopLate(r)
+		}
 	default:
 		l.admit(ctx, r)
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/syncloop/lifecycle"
 )
@@ -45,14 +47,19 @@ func (l *SyncLoop) killStrangers(now time.Time) {
 			delete(l.strangers, uid)
 			continue
 		}
-		source := ""
-		if past := l.past[uid]; past != nil {
-			source = past.Source
-		}
-		if l.sourceHeard(source) {
+		if l.unwanted(uid) {
 			l.killStranger(p, now)
 		}
 	}
+}
+
+// unwanted tells whether no source can name a stranger any more.
+func (l *SyncLoop) unwanted(uid types.UID) bool {
+	source := ""
+	if past := l.past[uid]; past != nil {
+		source = past.Source
+	}
+	return l.sourceHeard(source)
 }
 
 func (l *SyncLoop) killStranger(p runtime.ListedPod, now time.Time) {

@@ -87,7 +87,11 @@ func (l *SyncLoop) stopAll(opts ShutdownOptions) <-chan struct{} {
 		}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(l.strangers)) {
-		l.killStranger(l.strangers[uid], time.Now())
+		// What does not run is left as it is while its source may still want it: what
+		// is remembered of it, that it is done say, is for the next agent.
+		if p := l.strangers[uid]; p.Running || opts.Remove || l.unwanted(uid) {
+			l.killStranger(p, time.Now())
+		}
 	}
 	uids := slices.Sorted(maps.Keys(l.pods))
 	for _, uid := range uids {
@@ -102,6 +106,15 @@ func (l *SyncLoop) stopAll(opts ShutdownOptions) <-chan struct{} {
 	}
 	l.allStopped()
 	return s.stopped
+}
+
+// stopLate stops a pod that was let in before, and that a source names only while all
+// stop: more of it may run than was listed.
+func (l *SyncLoop) stopLate(r *record) {
+	if r.began() && !r.over() {
+		l.stopping.left[r.UID] = true
+	}
+	l.stopOne(r, l.stopping.opts)
 }
 
 func (l *SyncLoop) stopOne(r *record, opts ShutdownOptions) {

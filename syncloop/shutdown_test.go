@@ -74,6 +74,52 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
+// A node that goes down again before its sources have spoken, as in a drain while the
+// API is away, forgets nothing of what they will name: a job that is done is done.
+func TestShutdownBeforeTheSourcesSpokeForgetsNothing(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		job := pod("job", static, policy(v1.RestartPolicyNever), running(runtimetest.ExitsWith(0)))
+		web := pod("web", static)
+		w.add(job, web)
+		ran := w.containerStatus(job, "c").State
+		require.NotNil(t, ran.Terminated)
+		w.restart()
+		sleep(time.Minute)
+		require.NoError(t, w.Shutdown(t.Context(), syncloop.ShutdownOptions{}))
+		require.False(t, w.observed(web.UID).Running())
+		w.restart()
+		w.add(job, web)
+		sleep(time.Minute)
+		require.Equal(t, v1.PodSucceeded, w.phase(job.UID))
+		require.Equal(t, ran, w.containerStatus(job, "c").State, "its only run")
+		require.True(t, w.observed(web.UID).Running())
+	})
+}
+
+// Nor does it start what they name while it goes down.
+func TestShutdownStartsNothingThatItsSourcesNameMeanwhile(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		lost := pod("lost", static)
+		slow := pod("slow", static, stubborn, grace(60))
+		w.add(lost, slow)
+		w.stop()
+		w.fake.Forget(lost.UID)
+		w.start()
+		sleep(time.Second)
+		done := make(chan error, 1)
+		go func() { done <- w.Shutdown(context.Background(), syncloop.ShutdownOptions{}) }()
+		sleep(10 * time.Second)
+		w.add(lost, slow)
+		require.Equal(t, "Terminated", w.sink.Status(lost.UID).Reason)
+		sleep(10 * time.Second)
+		require.False(t, w.observed(lost.UID).Running())
+		require.NoError(t, <-done)
+		w.restart()
+		w.add(lost, slow)
+		require.True(t, w.observed(lost.UID).Running())
+	})
+}
+
 func TestShutdownIsHurried(t *testing.T) {
 	for name, opts := range map[string]syncloop.ShutdownOptions{
 		"now":     {Now: true},

@@ -132,6 +132,7 @@ func TestSeedsWithHooksThatFoundSomething(t *testing.T) {
 		seed uint64
 	}{
 		"a pod that was being stopped is wanted again":                           {simtest.Config{Hooks: true}, 303133},
+		"a shutdown before the sources spoke forgets nothing":                    {all, 501371},
 		"a mirror has to wait for the hook of its static pod":                    {simtest.Config{Hooks: true}, 3079},
 		"a sidecar ends before a container whose preStop hook used the grace up": {all, 95},
 	} {
