@@ -161,12 +161,13 @@ func (c *Chain) readNode(ctx context.Context, req *Request) CheckVerdict {
 
 func (c *Chain) reserveOne(ctx context.Context, i int, r Reserver, req Request) CheckVerdict {
 	limit := c.Patience.limit(outsider(i))
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()
-	v := Check{Name: c.Checks[i].Name, Handler: AdmitFunc(r.Reserve)}.judge(ctx, req)
+	v := Check{Name: c.Checks[i].Name, Handler: AdmitFunc(r.Reserve)}.judge(limited, req)
 	if limit > 0 {
-		c.Patience.asked(outsider(i), began, v.Outcome != Retry)
+		// One that says in time that it has nothing now has answered.
+		c.Patience.asked(ctx, outsider(i), began, v.Outcome != Retry || v.Err == nil && limited.Err() == nil)
 	}
 	return v
 }

@@ -354,6 +354,55 @@ func TestPatience(t *testing.T) {
 	})
 }
 
+// A caller who gave up before the node could answer leaves others to ask it.
+func TestCallerWhoGivesUpCostsNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		chain := kubeletChain(nil)
+		chain.Patience = &admission.Patience{}
+		chain.Nodes = admission.NodeFunc(func(ctx context.Context, _ bool) (*v1.Node, error) {
+			select {
+			case <-time.After(3 * time.Second):
+				return newNode(resources("pods", "1")), nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		})
+		hasty, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		d, err := chain.Check(hasty, newPod("a", nil))
+		require.NoError(t, err)
+		require.Equal(t, "InvalidNodeInfo", d.Reason)
+		require.Empty(t, chain.Silent())
+		d, err = chain.Check(t.Context(), newPod("b", nil))
+		require.NoError(t, err)
+		require.Equal(t, admission.Admit, d.Outcome)
+	})
+}
+
+// A Reserver that takes its time to say that it has nothing for one pod is asked for
+// the next one.
+func TestReserverThatAnswersSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log []string
+		slow := &shelf{name: "slow", kept: map[string]int64{}, unsettled: map[string]int64{}, log: &log}
+		slow.refuse = func() (admission.Verdict, error) {
+			time.Sleep(2 * time.Second)
+			return admission.RetryLater("ShelfIsEmpty", "none is left", 0), nil
+		}
+		chain := kubeletChain(newNode(resources("pods", "10", "cpu", "8")))
+		chain.Patience = &admission.Patience{}
+		chain.Checks = append(chain.Checks, admission.Check{Name: "Slow", Handler: slow})
+		d, err := chain.Admit(t.Context(), newPod("a", nil))
+		require.NoError(t, err)
+		require.Equal(t, "ShelfIsEmpty", d.Reason)
+		require.Empty(t, chain.Silent())
+		slow.refuse = nil
+		d, err = chain.Admit(t.Context(), newPod("b", nil))
+		require.NoError(t, err)
+		require.Equal(t, admission.Admit, d.Outcome, d.Message)
+	})
+}
+
 // So does a Reserver that hangs, and nothing stays set aside by others.
 func TestReserverThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -66,11 +66,11 @@ func (c *Chain) node(ctx context.Context, fresh bool) (*v1.Node, error) {
 	if c.Patience.rests(who) {
 		return nil, errNodeRests
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	began := time.Now()
-	node, err := c.Nodes.Node(ctx, fresh)
-	c.Patience.asked(who, began, err == nil)
+	node, err := c.Nodes.Node(limited, fresh)
+	c.Patience.asked(ctx, who, began, err == nil)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("reading the node: %w", err)

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -70,8 +71,9 @@ func (p *Patience) limit(who outsider) time.Duration {
 }
 
 // asked takes note of one that was waited for since then, and whether it gave an answer.
-func (p *Patience) asked(who outsider, began time.Time, answered bool) {
-	if p == nil {
+// That the caller, whose context it is, gave up himself says nothing of it.
+func (p *Patience) asked(ctx context.Context, who outsider, began time.Time, answered bool) {
+	if p == nil || !answered && ctx.Err() != nil {
 		return
 	}
 	p.mu.Lock()

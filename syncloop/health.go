@@ -47,7 +47,7 @@ const (
 // Health tells how each part of the loop does, and those of Config.Parts. It does
 // not wait for the loop, so that it works when the loop is stuck.
 func (l *SyncLoop) Health() []HealthCheck {
-	now := time.Now()
+	now, views := time.Now(), l.views.all()
 	checks := []HealthCheck{l.loopHealth(now), l.relistHealth(now)}
 	if c := l.cfg.PodConfig; c != nil {
 		for _, s := range c.Status() {
@@ -58,9 +58,9 @@ func (l *SyncLoop) Health() []HealthCheck {
 		}
 	}
 	if l.cfg.Admission != nil {
-		checks = append(checks, l.admissionHealth(now))
+		checks = append(checks, l.admissionHealth(now, views))
 	}
-	checks = append(checks, l.workHealth(now))
+	checks = append(checks, l.workHealth(now, views))
 	if c, ok := l.probeHealth(now); ok {
 		checks = append(checks, c)
 	}
@@ -153,9 +153,9 @@ func checkpointHealth(s podmanager.CheckpointStatus, now time.Time) HealthCheck 
 }
 
 // admissionHealth names what gives no answer to those that want to be let in.
-func (l *SyncLoop) admissionHealth(now time.Time) HealthCheck {
+func (l *SyncLoop) admissionHealth(now time.Time, views []*PodView) HealthCheck {
 	waiting := 0
-	for _, v := range l.views.all() {
+	for _, v := range views {
 		if v.Waiting != "" {
 			waiting++
 		}
@@ -176,11 +176,11 @@ func (l *SyncLoop) admissionHealth(now time.Time) HealthCheck {
 
 // workHealth names the pod that a worker has been busy with for longest. A stop
 // may take as long as it was granted.
-func (l *SyncLoop) workHealth(now time.Time) HealthCheck {
+func (l *SyncLoop) workHealth(now time.Time, views []*PodView) HealthCheck {
 	c := HealthCheck{Name: "workers", OK: true, Limit: metav1.Duration{Duration: workLimit}}
 	busy := 0
 	var oldest *PodView
-	for _, v := range l.views.all() {
+	for _, v := range views {
 		if v.Work == "" || v.WorkSince.IsZero() {
 			continue
 		}

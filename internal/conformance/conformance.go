@@ -169,7 +169,14 @@ func (r Rule[S]) visit(ctx context.Context, open Open[S]) (err error) {
 		return fmt.Errorf("opening it: %w", err)
 	}
 	if end != nil {
-		defer func() { err = errors.Join(err, end()) }()
+		defer func() {
+			var skip Skip
+			if broken := end(); errors.As(err, &skip) && broken != nil {
+				err = broken // what can't be checked excuses nothing else
+			} else {
+				err = errors.Join(err, broken)
+			}
+		}()
 	}
 	return Guard(func() error { return r.Check(ctx, subject) })
 }

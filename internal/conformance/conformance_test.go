@@ -63,6 +63,13 @@ func TestWhatBreaksARule(t *testing.T) {
 			},
 			want: "r: busy",
 		},
+		"its end, where its check is skipped": {
+			check: func(context.Context, int) error { return conformance.Skip("no way") },
+			open: func(context.Context) (int, func() error, error) {
+				return 0, func() error { return errors.New("busy") }, nil
+			},
+			want: "r: busy",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := rule(c.check).Check(t.Context(), c.open, conformance.Options{})
