@@ -131,7 +131,7 @@ func (c *Chain) reserve(ctx context.Context, p *Prepared, d *Decision, undo func
 	for i, r := range c.reservers() {
 		v := c.readNode(ctx, &req)
 		if v.Outcome == Admit {
-			v = c.reserveOne(ctx, i, r, req)
+			v = c.reserveOne(ctx, i, r, req, c.Patience.limit(outsider(i)))
 		}
 		if v.Outcome != Admit {
 			d.Failures, d.Verdict = []CheckVerdict{v}, v.Verdict
@@ -159,8 +159,7 @@ func (c *Chain) readNode(ctx context.Context, req *Request) CheckVerdict {
 	return CheckVerdict{Verdict: Admitted()}
 }
 
-func (c *Chain) reserveOne(ctx context.Context, i int, r Reserver, req Request) CheckVerdict {
-	limit := c.Patience.limit(outsider(i))
+func (c *Chain) reserveOne(ctx context.Context, i int, r Reserver, req Request, limit time.Duration) CheckVerdict {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()

@@ -403,6 +403,66 @@ func TestReserverThatAnswersSlowly(t *testing.T) {
 	})
 }
 
+// What a Reserver gave up for a resize that another one refused it gets the time to
+// give back, although it is left alone.
+func TestUndoOfAResizeAsksOneThatIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cpus := &exclusive{has: map[string]int64{}}
+		var full bool
+		chain := kubeletChain(newNode(resources("pods", "10", "cpu", "8")))
+		chain.Patience = &admission.Patience{}
+		chain.Checks = append(chain.Checks,
+			admission.Check{Name: "CPUs", Handler: admission.Allocation{Allocator: cpus}},
+			admission.Check{Name: "Full", Handler: admission.Allocation{Allocator: refuser(func() bool { return full })}})
+		d, err := chain.Admit(t.Context(), newPod("a", resources("cpu", "2")))
+		require.NoError(t, err)
+		require.Equal(t, admission.Admit, d.Outcome, d.Message)
+		cpus.hangs = true
+		_, err = chain.Admit(t.Context(), newPod("b", resources("cpu", "2")))
+		require.NoError(t, err)
+		require.Equal(t, "CPUs", chain.Silent()[0].Name)
+
+		cpus.hangs, full = false, true
+		d, err = chain.Resize(t.Context(), newPod("a", resources("cpu", "0")))
+		require.NoError(t, err)
+		require.Len(t, d.Failures, 1)
+		require.Equal(t, "Full", d.Failures[0].Name)
+		require.EqualValues(t, 2000, cpus.has["a"])
+	})
+}
+
+// exclusive is an Allocator of cpus, which can hang over whoever wants some.
+type exclusive struct {
+	has   map[string]int64
+	hangs bool
+}
+
+func (e *exclusive) Allocate(ctx context.Context, pod *v1.Pod) error {
+	wants := admission.PodRequests(pod).MilliCPU
+	if wants > 0 && e.hangs {
+		<-ctx.Done()
+	}
+	if wants > 0 && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	e.has[pod.Name] = wants
+	return nil
+}
+
+func (e *exclusive) Free(pod *v1.Pod) { delete(e.has, pod.Name) }
+
+// refuser is an Allocator that has nothing while it says so.
+type refuser func() bool
+
+func (r refuser) Allocate(context.Context, *v1.Pod) error {
+	if r() {
+		return errors.New("full")
+	}
+	return nil
+}
+
+func (refuser) Free(*v1.Pod) {}
+
 // So does a Reserver that hangs, and nothing stays set aside by others.
 func TestReserverThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -32,8 +32,9 @@ func (c *Chain) Resize(ctx context.Context, pod *v1.Pod) (Decision, error) {
 	c.Ledger.remove(p.key)
 	c.reserve(ctx, p, &d, func(i int, r Reserver, req Request) {
 		req.Pod, req.prepared = before.pod, before.Prepared
-		// It gives back what it had not before, also when nobody waits any more.
-		if v := c.reserveOne(context.WithoutCancel(ctx), i, r, req); v.Outcome != Admit {
+		// It gives back what it had not before, also when nobody waits any more, or would
+		// for it: what it gave up is lost otherwise.
+		if v := c.reserveOne(context.WithoutCancel(ctx), i, r, req, patience); v.Outcome != Admit {
 			d.Failures = append(d.Failures, v)
 			return
 		}

@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// HTTPRequest makes the request of an HTTPGet action, of a probe or a hook: to the action's host or
-// else the IP, at a port of the container. User-Agent and Accept have defaults
-// that hold where the action does not name them; named and empty means that none
-// is sent. A Host header goes where a request has its host.
+// HTTPRequest makes the request of an HTTPGet action, of a probe or a hook: to the
+// action's host or else the IP, at a port of the container. User-Agent and Accept have
+// defaults that hold where the action does not name them; named and empty means that
+// none is sent. A Host header goes where a request has its host.
 func HTTPRequest(ctx context.Context, action *v1.HTTPGetAction, ports []v1.ContainerPort, ip, userAgent string) (*http.Request, error) {
 	port, err := ResolvePort(action.Port, ports)
 	if err != nil {
