@@ -21,7 +21,8 @@ const (
 // node, or one of its Reservers. Each is left alone then for nine times as long as it
 // took, so that who judges many pods in turn waits for it a tenth of the time, however
 // many there are. A node is not read meanwhile. A Reserver is called with a context
-// that has ended, so that it can still say of a pod that it needs nothing.
+// that has ended, so that it can still say of a pod that it needs nothing. A Reserver
+// that says in time that it has nothing now has answered, however long that took.
 //
 // The zero value has been kept waiting by nobody. It is safe for concurrent use.
 type Patience struct {
