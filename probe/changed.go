@@ -1,7 +1,5 @@
 package probe
 
-import "slices"
-
 // Changed has a value when there is something to take, and perhaps one too many.
 // The channel is always the same one, is never closed, and serves one reader: a
 // sync loop that has the Manager as its Probes is that reader.
@@ -14,21 +12,19 @@ func (m *Manager) Take() []Published {
 	defer m.mu.Unlock()
 	taken := make([]Published, 0, len(m.dirty))
 	for _, e := range m.dirty {
-		e.dirty = false
-		if !e.removed {
-			e.tracker.said = e.tracker.verdict
-			taken = append(taken, e.published())
-		}
+		e.dirty = 0
+		e.tracker.said = e.tracker.verdict
+		taken = append(taken, e.published())
 	}
-	m.dirty, m.gone = nil, 0
+	m.dirty = nil
 	return taken
 }
 
 // publish has the verdict of a probe taken.
 func (m *Manager) publish(e *entry) {
-	if !e.dirty {
-		e.dirty = true
+	if e.dirty == 0 {
 		m.dirty = append(m.dirty, e)
+		e.dirty = int32(len(m.dirty))
 	}
 	select {
 	case m.changed <- struct{}{}:
@@ -36,14 +32,14 @@ func (m *Manager) publish(e *entry) {
 	}
 }
 
-// forget sees to it that a host which does not take is not kept the probes that
-// are gone.
+// forget has nothing of a probe taken.
 func (m *Manager) forget(e *entry) {
-	if !e.dirty {
+	if e.dirty == 0 {
 		return
 	}
-	if m.gone++; m.gone > len(m.dirty)/2 {
-		m.dirty = slices.DeleteFunc(m.dirty, func(e *entry) bool { return e.removed })
-		m.gone = 0
-	}
+	end := len(m.dirty) - 1
+	last := m.dirty[end]
+	m.dirty[e.dirty-1], last.dirty = last, e.dirty
+	m.dirty[end] = nil
+	m.dirty, e.dirty = m.dirty[:end], 0
 }

@@ -45,8 +45,8 @@ type entry struct {
 	pace    *pace
 	index   int32 // in the heap
 	lane    lane
-	queued  bool // in a lane, or held by its pod
-	dirty   bool // published and not taken
+	queued  bool  // in a lane, or held by its pod
+	dirty   int32 // its place among those that are to be taken, from 1; 0 is none
 	removed bool
 }
 

@@ -81,7 +81,6 @@ type Manager struct {
 	flying  []*flight
 	waiting int // those kept back by the share of their pod
 	dirty   []*entry
-	gone    int // of dirty, those that were removed
 	flights sync.WaitGroup
 }
 
@@ -218,6 +217,7 @@ func (m *Manager) look(c *container, now time.Time) {
 		}
 		if before != e.tracker.ContainerID() {
 			e.last = nil
+			m.forget(e) // what was not taken is of the instance before
 		}
 		if step.Changed {
 			m.publish(e)

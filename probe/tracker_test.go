@@ -164,3 +164,17 @@ func TestWhoWaitsCostsNothing(t *testing.T) {
 	require.Len(t, m.due.slots, 1, "the startup probe alone")
 	require.Equal(t, 9, m.Stats().Probes)
 }
+
+// What was published of an instance is not taken for a word on the next one.
+func TestWhatWasNotTakenIsOfTheInstanceBefore(t *testing.T) {
+	m, err := NewManager(Config{Prober: Func(nil)})
+	require.NoError(t, err)
+	said := func(state State) Container {
+		return Container{Name: "app", State: state, Probes: []Probe{{Name: "startup", Kind: Startup}}}
+	}
+	m.Set(runtime.PodRef{UID: "1"}, said(State{ContainerID: "1", Running: true, Started: true}))
+	m.Set(runtime.PodRef{UID: "1"}, said(State{ContainerID: "2", Running: true, Terminating: true}))
+	require.Empty(t, m.Take())
+	m.Set(runtime.PodRef{UID: "2"}, said(State{ContainerID: "1", Running: true, Started: true}))
+	require.Len(t, m.Take(), 1)
+}

@@ -119,6 +119,7 @@ func TestSeedsWithProbesThatFoundSomething(t *testing.T) {
 		"a failure that nobody was told of, when a late mirror says ready": 5969,
 		"readiness is said beside an illegal transition":                   5524,
 		"readiness of two instances while the word of one is on its way":   1042,
+		"a word on an instance that came too late is none on the next one": 7000182,
 	} {
 		t.Run(name, func(t *testing.T) { keepsPromises(t, simtest.Config{Probes: true}, seed) })
 	}
