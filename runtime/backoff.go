@@ -101,7 +101,7 @@ func (b Backoff) Start(pod *v1.Pod, container *v1.Container, status *PodStatus, 
 
 	cfg := b.Config.withDefaults()
 	var wait time.Duration
-	if known && ranUntil(newest, now).Sub(entry.startedAt) <= cfg.ResetAfter {
+	if known && entry.ranUntil(newest, now).Sub(entry.startedAt) <= cfg.ResetAfter {
 		wait = entry.wait
 	}
 	start.NextWait = cfg.after(wait)
@@ -116,9 +116,12 @@ func (b Backoff) Start(pod *v1.Pod, container *v1.Container, status *PodStatus, 
 }
 
 // ranUntil returns the end of the time that counts as running: one that is about
-// to be killed ran until now.
-func ranUntil(newest *ContainerStatus, now time.Time) time.Time {
-	if newest != nil && newest.State == StateExited && !newest.FinishedAt.IsZero() {
+// to be killed ran until now, and one that is gone until its end, if that was seen.
+func (e backoffEntry) ranUntil(newest *ContainerStatus, now time.Time) time.Time {
+	switch {
+	case newest == nil && !e.endedAt.Before(e.startedAt):
+		return e.endedAt
+	case newest != nil && newest.State == StateExited && !newest.FinishedAt.IsZero():
 		return newest.FinishedAt
 	}
 	return now

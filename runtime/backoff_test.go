@@ -56,6 +56,19 @@ func TestBackoffBeginsAnewAfterALongRun(t *testing.T) {
 	require.Equal(t, seconds(0, 0, 10, 20, 40, 0, 10), got)
 }
 
+// What had ended before its sandbox was lost did not run until it was started again.
+func TestBackoffGoesOnInANewSandbox(t *testing.T) {
+	pod := newPod(always, "c0")
+	crashed := &runtime.PodStatus{Containers: []runtime.ContainerStatus{{
+		ID: "c0", Name: "c0", State: runtime.StateExited, ExitCode: 1, RestartCount: 4, CreatedAt: now, StartedAt: now, FinishedAt: now.Add(time.Second),
+	}}}
+	backoff := runtime.Backoff{}.Observe(pod, crashed)
+	start := backoff.Start(pod, &pod.Spec.Containers[0], &runtime.PodStatus{}, now.Add(time.Hour))
+	require.False(t, start.Waits())
+	require.EqualValues(t, 5, start.RestartCount)
+	require.Equal(t, 160*time.Second, start.NextWait)
+}
+
 // kubernetes/kubernetes#57291: the pace can be set.
 func TestBackoffConfigIssue57291(t *testing.T) {
 	cfg := runtime.BackoffConfig{Base: time.Second, Max: 3 * time.Second, ResetAfter: time.Minute}

@@ -147,6 +147,7 @@ func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 		"a pod that nobody remembers is counted by its own status":    20,
 		"room is free although the source's status is older":          6,
 		"a grant that was remembered and not said goes on afterwards": 296,
+		"the back-off of a sidecar goes on in a new sandbox":          920857,
 	} {
 		t.Run(name, func(t *testing.T) { keepsPromises(t, simtest.Config{Resizes: true}, seed) })
 	}
