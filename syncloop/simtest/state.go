@@ -120,6 +120,8 @@ func (w *world) told(s *source, r podmanager.Report) {
 
 func (w *world) toldOf(p *podState, pod *v1.Pod) {
 	p.pod = pod
+	// It may be let in before the loop takes the shutdown, and stopped by that then.
+	p.ending = p.ending || w.agent != nil && w.agent.shut.done != nil
 	switch {
 	case pod.DeletionTimestamp != nil:
 		p.wanted = true
