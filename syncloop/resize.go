@@ -98,7 +98,9 @@ func (r *record) renew(pod *v1.Pod) (changed bool) {
 
 // recallSize takes up what was said of resizes before this agent came.
 func (r *record) recallSize() {
-	if r.past != nil && r.past.Admitted {
+	// What still runs has what it was granted, also where the agent before only
+	// stopped it, and so did not let it in.
+	if r.past != nil && (r.past.Admitted || r.listed.Running) {
 		r.size.allocation = r.past.Allocated
 	}
 	r.renew(r.pod)

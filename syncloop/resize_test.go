@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
@@ -403,6 +404,38 @@ func TestRestartGoesByTheAllocation(t *testing.T) {
 			require.NotNil(t, w.said(p.UID, v1.PodResizePending))
 		}, checked("3"), func(c *syncloop.Config) {
 			c.Store, c.Readmit = &synclooptest.Store{}, policy
+		})
+	}
+}
+
+// A pod that is being stopped is counted by what it was granted for as long as it
+// runs, however many agents stop it: those after the first do not let it in.
+func TestWhatSeveralAgentsStopGoesByTheAllocation(t *testing.T) {
+	for name, end := range map[string]func(*v1.Pod){
+		"deleted":           func(p *v1.Pod) { p.DeletionTimestamp = new(metav1.Now()) },
+		"past its deadline": func(p *v1.Pod) { p.Spec.ActiveDeadlineSeconds = new(int64(1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, w *world) {
+				p := pod("web", cpu("1"), stubborn, grace(600))
+				w.add(p)
+				p = asks(p, "9", 2)
+				end(p)
+				for range 3 {
+					w.stop()
+					sleep(time.Minute)
+					w.config.Admission.Ledger = admission.NewLedger()
+					w.start()
+					w.add(p)
+					sleep(2 * time.Second)
+					require.True(t, w.observed(p.UID).Running())
+					require.Equal(t, int64(1000), w.used())
+					require.Equal(t, "1 1 1", w.has(p.UID))
+				}
+				w.add(pod("new", cpu("2")))
+				sleep(time.Second)
+				require.Equal(t, v1.PodRunning, w.phase("uid-new"))
+			}, checked("3"), func(c *syncloop.Config) { c.Store = &synclooptest.Store{} })
 		})
 	}
 }

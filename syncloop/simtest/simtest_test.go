@@ -149,6 +149,7 @@ func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 		"room is free although the source's status is older":          6,
 		"a grant that was remembered and not said goes on afterwards": 296,
 		"the back-off of a sidecar goes on in a new sandbox":          920857,
+		"what two agents stop is counted by what it was granted":      930623,
 	} {
 		t.Run(name, func(t *testing.T) { keepsPromises(t, simtest.Config{Resizes: true}, seed) })
 	}
