@@ -1,0 +1,4 @@
+package evictiontest
+
+// Rules are the suite, for tests that break one rule at a time.
+var Rules = rules
