@@ -78,11 +78,7 @@ func checkChanges(ctx context.Context, v *visit) error {
 }
 
 func checkIdentity(ctx context.Context, v *visit) error {
-	if err := v.write("a", "b"); err != nil {
-		return err
-	}
-	v.start(ctx)
-	if err := v.untilPods("a", "b"); err != nil {
+	if err := v.startWith(ctx, "a", "b"); err != nil {
 		return err
 	}
 	before := v.uids()
@@ -187,11 +183,7 @@ func checkSilence(ctx context.Context, v *visit) error {
 	if !ok {
 		return errNoWay
 	}
-	if err := v.write("a", "b"); err != nil {
-		return err
-	}
-	v.start(ctx)
-	if err := v.untilPods("a", "b"); err != nil {
+	if err := v.startWith(ctx, "a", "b"); err != nil {
 		return err
 	}
 	if err := world.Break(); err != nil {
@@ -220,11 +212,7 @@ func checkOneBad(ctx context.Context, v *visit) error {
 	if !ok {
 		return errNoWay
 	}
-	if err := v.write("a", "b"); err != nil {
-		return err
-	}
-	v.start(ctx)
-	if err := v.untilPods("a", "b"); err != nil {
+	if err := v.startWith(ctx, "a", "b"); err != nil {
 		return err
 	}
 	if err := world.Spoil("b"); err != nil {

@@ -66,6 +66,15 @@ func (v *visit) write(pods ...string) error {
 	}
 }
 
+// startWith starts a source over a world of these pods, until it has said them.
+func (v *visit) startWith(ctx context.Context, pods ...string) error {
+	if err := v.write(pods...); err != nil {
+		return err
+	}
+	v.start(ctx)
+	return v.untilPods(pods...)
+}
+
 func (v *visit) start(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &run{cancel: cancel, ended: make(chan error, 1), changed: make(chan struct{}, 1), pods: map[string]*v1.Pod{}}
