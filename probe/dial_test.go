@@ -121,6 +121,23 @@ func TestTCPGoesWhereItIsTold(t *testing.T) {
 	}
 }
 
+// A host that makes no address fails as with the plain dialer, and a dialer of the
+// host program's, which may take the address apart unasked, never sees it.
+func TestNoAddressReachesNoDialer(t *testing.T) {
+	target := probe.Target{IP: "10.0.0.1", Action: v1.ProbeHandler{
+		TCPSocket: &v1.TCPSocketAction{Host: "]", Port: intstr.FromInt(8080)},
+	}}
+	plain, err := new(probe.TCP).Probe(t.Context(), target)
+	require.NoError(t, err)
+	own, err := (&probe.TCP{Dialer: dialer(func(context.Context, string) (net.Conn, error) {
+		t.Error("dialled")
+		return nil, errors.New("no")
+	})}).Probe(t.Context(), target)
+	require.NoError(t, err)
+	require.Equal(t, plain, own)
+	require.Equal(t, probe.Response{Result: probe.Failure, Output: "dial tcp: address ]:8080: unexpected ']' in address"}, own)
+}
+
 // A server that takes no connection: its queue is full, and nobody accepts.
 func TestServerThatDoesNotAccept(t *testing.T) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)

@@ -137,6 +137,7 @@ func FuzzHTTPRequest(f *testing.F) {
 	f.Add("/healthz?a=b#c", "", "X-A", "v", "http")
 	f.Add("//evil.example/x", "10.0.0.1", "Host", "a\r\nb: c", "HTTPS")
 	f.Add("http://user:pw@evil.example:1/%zz", "fd00::1", "a b", "\x00", "")
+	f.Add("", "]", "X-A", "v", "")
 	f.Add(":bad\r\n", "a_b", "Content-Length", "9", "http")
 	f.Fuzz(func(t *testing.T, path, host, name, value, scheme string) {
 		action := &v1.HTTPGetAction{

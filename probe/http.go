@@ -134,7 +134,7 @@ func (p *HTTP) exchange(req *http.Request) (_ *exchanged, err error) {
 		return nil, err
 	}
 	ctx := req.Context()
-	conn, err := dialerOr(p.Dialer).DialContext(ctx, "tcp", addressOf(req))
+	conn, err := dial(ctx, p.Dialer, addressOf(req))
 	if err != nil {
 		return nil, err
 	}

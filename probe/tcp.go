@@ -18,7 +18,8 @@ import (
 // say in where probes may go gives its own, which refuses with an error: whoever
 // writes a manifest chooses host and port of a probe. The host may be a name, and
 // who answers for that chooses what it stands for: the Control of a net.Dialer
-// sees the address that is dialled.
+// sees the address that is dialled. The address is always one that
+// [net.SplitHostPort] takes apart.
 type Dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -53,7 +54,7 @@ func (p *TCP) Probe(ctx context.Context, target Target) (Response, error) {
 }
 
 func (p *TCP) connect(ctx context.Context, address string) (Response, error) {
-	conn, err := dialerOr(p.Dialer).DialContext(ctx, "tcp", address)
+	conn, err := dial(ctx, p.Dialer, address)
 	switch {
 	case err == nil:
 		conn.Close()
@@ -68,11 +69,17 @@ func (p *TCP) connect(ctx context.Context, address string) (Response, error) {
 // nothing of the container.
 func stopped(ctx context.Context) bool { return errors.Is(ctx.Err(), context.Canceled) }
 
-func dialerOr(d Dialer) Dialer {
-	if d == nil {
-		return plainDialer
+// dial asks the dialer, or the plain one, for a connection. What is no address, as
+// a host with a bracket makes, fails with the words of [net.Dialer] and is asked of
+// none: a dialer that looks at the host first must not fall over it.
+func dial(ctx context.Context, d Dialer, address string) (net.Conn, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: err}
 	}
-	return d
+	if d == nil {
+		d = plainDialer
+	}
+	return d.DialContext(ctx, "tcp", address)
 }
 
 // PlainDialer returns the dialer of probers that are given none.
