@@ -163,7 +163,8 @@ func (c *Chain) reserveOne(ctx context.Context, i int, r Reserver, req Request, 
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	began := time.Now()
-	v := Check{Name: c.Checks[i].Name, Handler: AdmitFunc(r.Reserve)}.judge(limited, req)
+	check := Check{Name: c.Checks[i].Name, Handler: AdmitFunc(r.Reserve)}
+	v := check.judge(limited, req)
 	if limit > 0 {
 		// One that says in time that it has nothing now has answered.
 		c.Patience.asked(ctx, outsider(i), began, v.Outcome != Retry || v.Err == nil && limited.Err() == nil)

@@ -103,7 +103,8 @@ func (c *Chain) Updated(before, after *v1.Pod) (said []Verdict) {
 	for _, check := range c.Checks {
 		if u, ok := check.Handler.(Updater); ok {
 			if v := u.Updated(before, after); v.Outcome != Admit {
-				said = append(said, check.explained(v))
+				check.explain(&v)
+				said = append(said, v)
 			}
 		}
 	}
@@ -161,7 +162,8 @@ func (c *Chain) ask(ctx context.Context, req Request, all bool) []CheckVerdict {
 func (c *Chain) askEach(ctx context.Context, req Request, predicates *v1.Node, all bool) []CheckVerdict {
 	node := req.Node
 	var verdicts []CheckVerdict
-	for i, check := range c.Checks {
+	for i := range c.Checks {
+		check := &c.Checks[i]
 		if req.Node = node; predicates != node && classOf(check.Handler) == Predicate {
 			req.Node = predicates
 		}
@@ -223,39 +225,34 @@ func firstFailure(verdicts []CheckVerdict, counts func(CheckVerdict) bool) *Chec
 	return nil
 }
 
-func (c Check) judge(ctx context.Context, req Request) CheckVerdict {
-	v, err := c.ask(ctx, req)
-	if err != nil {
-		err = fmt.Errorf("admission check %s: %w", c.Name, err)
-		v = RetryLater(ReasonUnexpectedAdmissionError, err.Error(), v.RetryAfter)
-	}
-	return CheckVerdict{Name: c.Name, Verdict: v, Err: err}
-}
-
-func (c Check) ask(ctx context.Context, req Request) (Verdict, error) {
-	if c.Handler == nil {
-		return Verdict{}, errNoHandler
-	}
-	v, err := c.Handler.Admit(ctx, req)
-	if err != nil {
-		return v, err
-	}
-	switch v.Outcome {
-	case Admit:
-		return v, nil
-	case Reject, Retry:
-		return c.explained(v), nil
+// judge asks the check. An error of its own is a refusal for now.
+func (c *Check) judge(ctx context.Context, req Request) (v CheckVerdict) {
+	v.Name = c.Name
+	switch {
+	case c.Handler == nil:
+		v.Err = errNoHandler
 	default:
-		return v, fmt.Errorf("unknown outcome %q", v.Outcome)
+		v.Verdict, v.Err = c.Handler.Admit(ctx, req)
 	}
+	switch {
+	case v.Err != nil:
+	case v.Outcome == Reject || v.Outcome == Retry:
+		c.explain(&v.Verdict)
+	case v.Outcome != Admit:
+		v.Err = fmt.Errorf("unknown outcome %q", v.Outcome)
+	}
+	if v.Err != nil {
+		v.Err = fmt.Errorf("admission check %s: %w", c.Name, v.Err)
+		v.Verdict = RetryLater(ReasonUnexpectedAdmissionError, v.Err.Error(), v.RetryAfter)
+	}
+	return v
 }
 
-// explained is a refusal that says who refused, where its handler does not say why:
-// statuses and events without a Reason help nobody.
-func (c Check) explained(v Verdict) Verdict {
+// explain says who refused, where the handler does not say why: statuses and events
+// without a Reason help nobody.
+func (c *Check) explain(v *Verdict) {
 	v.Reason = cmp.Or(v.Reason, c.Name, ReasonUnexpectedAdmissionError)
 	if v.Message == "" {
 		v.Message = fmt.Sprintf("admission check %q does not say why", c.Name)
 	}
-	return v
 }
