@@ -29,7 +29,7 @@ func (l *SyncLoop) mirrorChanged(mirror *v1.Pod) {
 	if r == nil {
 		return
 	}
-	if r.status != nil {
+	if r.said {
 		l.say(r) // the new mirror has not heard of it
 	}
 	if r.began() {

@@ -36,7 +36,7 @@ func (l *SyncLoop) change(ctx context.Context, r *record, pod *v1.Pod, create bo
 	marked := pod.DeletionTimestamp != nil && (r.pod == nil || r.pod.DeletionTimestamp == nil)
 	if r.pod == nil && r.past != nil {
 		// It comes again while it is being stopped: what was said of it goes on.
-		r.status, r.version, r.past = r.past.Status, r.past.Version, nil
+		r.status, r.version, r.past = lastSaid(r.past.Status, &pod.Status), r.past.Version, nil
 	}
 	l.warnOfUpdate(r, pod)
 	if r.renew(pod) {

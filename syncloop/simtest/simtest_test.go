@@ -120,22 +120,26 @@ func TestSeedsWithProbesThatFoundSomething(t *testing.T) {
 		"readiness is said beside an illegal transition":                   5524,
 		"readiness of two instances while the word of one is on its way":   1042,
 		"a word on an instance that came too late is none on the next one": 7000182,
+		"a pod that comes again while it stops, with a record behind":      2100559,
 	} {
 		t.Run(name, func(t *testing.T) { keepsPromises(t, simtest.Config{Probes: true}, seed) })
 	}
 }
 
+// everything is a node with all that a plan may have.
+var everything = simtest.Config{Hooks: true, Probes: true, Resizes: true, Pressure: true, Preempt: true}
+
 // What seeds found about hooks.
 func TestSeedsWithHooksThatFoundSomething(t *testing.T) {
-	all := simtest.Config{Hooks: true, Probes: true, Resizes: true, Pressure: true, Preempt: true}
 	for name, found := range map[string]struct {
 		cfg  simtest.Config
 		seed uint64
 	}{
 		"a pod that was being stopped is wanted again":                           {simtest.Config{Hooks: true}, 303133},
-		"a shutdown before the sources spoke forgets nothing":                    {all, 501371},
+		"a shutdown before the sources spoke forgets nothing":                    {everything, 501371},
+		"a mirror is told nothing unseen":                                        {everything, 600721},
 		"a mirror has to wait for the hook of its static pod":                    {simtest.Config{Hooks: true}, 3079},
-		"a sidecar ends before a container whose preStop hook used the grace up": {all, 95},
+		"a sidecar ends before a container whose preStop hook used the grace up": {everything, 95},
 	} {
 		t.Run(name, func(t *testing.T) { keepsPromises(t, found.cfg, found.seed) })
 	}
@@ -188,4 +192,14 @@ func TestSeedsWithProbes(t *testing.T) {
 	total := simtest.Run(t, simtest.Config{Probes: true}, *from, many(100, 10))
 	t.Logf("%d attempts", total.Attempts)
 	require.True(t, total.Attempts > 0 || *seeds > 0)
+}
+
+// All of that at once.
+func TestSeedsWithEverything(t *testing.T) {
+	if *full {
+		keepsPromises(t, everything, *from)
+		return
+	}
+	total := simtest.Run(t, everything, *from, many(60, 10))
+	require.True(t, total.Attempts > 0 && total.Evicted > 0 && total.Preempted > 0 || raceEnabled || *seeds > 0)
 }
