@@ -89,7 +89,9 @@ func (c *Chain) Check(ctx context.Context, pod *v1.Pod) (Decision, error) {
 }
 
 // CheckPrepared is Check for a pod that is prepared. It allocates nothing when
-// it admits, with the checks of this package and a [FixedNode].
+// it admits, with the checks of this package and a [FixedNode] that has the label of
+// its operating system; save in component-helpers, for terms of node affinity and
+// with [DeclaredFeatures].
 func (c *Chain) CheckPrepared(ctx context.Context, p *Prepared) (Decision, error) {
 	if p == nil || p.pod == nil {
 		return Decision{}, errNilPod

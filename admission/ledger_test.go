@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -147,4 +148,20 @@ func TestExplainLeavesOutWhatIsNotAsked(t *testing.T) {
 	require.Equal(t, admission.Admit, e.Outcome)
 	require.Len(t, e.Room, 2, "pods and cpu")
 	require.NotContains(t, e.String(), "unheard")
+}
+
+// Names of resources come and go with pods: a ledger does not keep those of pods
+// that are gone, nor do its forks copy them.
+func TestLedgerForgetsNamesOfResources(t *testing.T) {
+	ledger := admission.NewLedger()
+	require.NoError(t, ledger.Add(newPod("stays", resources("example.com/gpu", "1"))))
+	fork := func() { ledger.Fork() }
+	before := testing.AllocsPerRun(100, fork)
+	for i := range 1000 {
+		pod := newPod("job", resources(fmt.Sprintf("example.com/job-%d", i), "1", "example.com/gpu", "1"))
+		require.NoError(t, ledger.Add(pod))
+		ledger.RemovePod(pod)
+	}
+	require.Equal(t, before, testing.AllocsPerRun(100, fork))
+	require.Equal(t, map[v1.ResourceName]int64{"example.com/gpu": 1}, ledger.Used().Scalar)
 }

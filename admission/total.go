@@ -58,7 +58,9 @@ func (t *total) subtract(r Requests) {
 	t.memory = t.memory.minus(r.Memory)
 	t.ephemeralStorage = t.ephemeralStorage.minus(r.EphemeralStorage)
 	for name, n := range r.Scalar {
-		t.scalar[name] = t.scalar[name].minus(n)
+		if t.scalar[name] = t.scalar[name].minus(n); t.scalar[name] == (wide{}) {
+			delete(t.scalar, name) // names come and go with pods, and each fork copies them
+		}
 	}
 }
 

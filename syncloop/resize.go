@@ -164,7 +164,7 @@ func (l *SyncLoop) tryResizes() {
 }
 
 func (l *SyncLoop) tryResize(r *record, p resize.Pending) {
-	began := time.Now()
+	began, before := time.Now(), l.roomOf(r)
 	l.judging.Store(r.pod)
 	v, err := resize.Grant(l.workers.ctx, l.cfg.Admission, l.cfg.Resize, r.size.pod, r.withStatus(r.pod))
 	l.judging.Store(nil)
@@ -177,6 +177,7 @@ func (l *SyncLoop) tryResize(r *record, p resize.Pending) {
 		h(r.PodRef, v, time.Since(began))
 	}
 	if v.Outcome == resize.Fits {
+		l.freed(before.Less(l.roomOf(r)))
 		l.grant(r)
 		return
 	}
@@ -202,7 +203,6 @@ func (l *SyncLoop) grant(r *record) {
 	r.size = size{allocation: resize.Of(r.pod), inProgress: &c, granted: time.Now()}
 	r.takes = nil
 	l.event(r.pod, v1.EventTypeNormal, resize.ReasonStarted, resize.StartedMessage(r.pod))
-	l.account(r)
 	l.remember(r)
 	l.step(r, lifecycle.Update{Pod: r.pod, Static: isStatic(r.pod)})
 }
@@ -212,13 +212,20 @@ func (l *SyncLoop) account(r *record) {
 	if !r.entered || r.status == nil || admission.Finished(&v1.Pod{Status: *r.status}) {
 		return
 	}
-	before, _ := l.cfg.Admission.Ledger.Held(admission.Key(r.UID))
+	before := l.roomOf(r)
 	if err := l.cfg.Admission.Update(r.counted()); err != nil {
 		l.log.Error("a pod that was resized could not be counted", "pod", r.PodRef.String(), "err", err)
 		return
 	}
-	after, _ := l.cfg.Admission.Ledger.Held(admission.Key(r.UID))
-	l.freed(before.Less(after))
+	l.freed(before.Less(l.roomOf(r)))
+}
+
+// roomOf is what the ledger counts for a pod.
+func (l *SyncLoop) roomOf(r *record) (room admission.Requests) {
+	if r.entered {
+		room, _ = l.cfg.Admission.Ledger.Held(admission.Key(r.UID))
+	}
+	return room
 }
 
 // freed tells those that wait for room that so much of it became free.

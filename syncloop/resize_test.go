@@ -217,6 +217,30 @@ func TestRoomOfAResizedPodIsGivenAway(t *testing.T) {
 	}, checked("3"))
 }
 
+// One whose containers have not begun gives up its room at once: nobody has it yet.
+func TestRoomOfAPodThatHasNotBegunIsGivenAway(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		a, b := pod("a", cpu("2")), pod("b", cpu("1"))
+		w.add(a, b)
+		w.update(asks(b, "2", 2))
+		require.NotNil(t, w.said(b.UID, v1.PodResizePending))
+		w.update(asks(a, "1", 2))
+		sleep(time.Second)
+		require.Empty(t, w.observed(a.UID).Containers)
+		require.Equal(t, "2 2 2", w.has(b.UID))
+		require.Equal(t, int64(3000), w.used())
+	}, checked("3"), func(c *syncloop.Config) {
+		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+			SyncPod: func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+				if req.Pod.Name == "a" {
+					return runtime.SyncResult{}, errors.New("no image")
+				}
+				return rt.SyncPod(ctx, req)
+			},
+		})
+	})
+}
+
 func TestResizeIsReverted(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		p := pod("web", cpu("1"))

@@ -60,12 +60,14 @@ func (b PodBuilder) Limits(limits ...string) PodBuilder {
 	return b
 }
 
-// NewNode is a node with the allocatable given, as "cpu=4", and room for 110
+// NewNode is a linux node with the allocatable given, as "cpu=4", and room for 110
 // pods unless "pods=" says otherwise. It panics as [NewPod] does.
 func NewNode(name string, allocatable ...string) *v1.Node {
 	return &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
-		Status:     v1.NodeStatus{Allocatable: Resources(append([]string{"pods=110"}, allocatable...)...)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			v1.LabelHostname: name, v1.LabelOSStable: string(v1.Linux),
+		}},
+		Status: v1.NodeStatus{Allocatable: Resources(append([]string{"pods=110"}, allocatable...)...)},
 	}
 }
 

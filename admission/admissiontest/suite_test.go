@@ -107,3 +107,16 @@ func TestSuiteCatchesBrokenHandlers(t *testing.T) {
 	})
 	require.NoError(t, admissiontest.CheckHandler(t.Context(), admission.AdmitFunc(admit), admissiontest.Cases()...))
 }
+
+// A check of a chain as tests make it allocates nothing: its node has the label of its
+// operating system, so that no copy of it is put right for each check.
+func TestChainOfATestAllocatesNothing(t *testing.T) {
+	chain := admissiontest.NewChain(admissiontest.NewNode("node", "cpu=4"))
+	p := chain.Prepare(admissiontest.NewPod("new", "cpu=1").HostPorts(80).Pod)
+	ctx := t.Context()
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if d, err := chain.CheckPrepared(ctx, p); err != nil || d.Outcome != admission.Admit {
+			t.Error(d, err)
+		}
+	}))
+}
