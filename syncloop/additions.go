@@ -116,6 +116,7 @@ func lastSaid(stored, source *v1.PodStatus) *v1.PodStatus {
 func (l *SyncLoop) enter(ctx context.Context, r *record) {
 	switch {
 	case l.ended(r), r.pod.DeletionTimestamp != nil:
+		r.admitted = r.listed.Running // an earlier agent let it in
 		l.begin(r)
 	case isStatic(r.pod) && !r.listed.Running && !l.names.Acquire(r.fullName(), r.UID):
 		l.awaitName(r)

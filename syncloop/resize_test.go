@@ -464,6 +464,30 @@ func TestWhatSeveralAgentsStopGoesByTheAllocation(t *testing.T) {
 	}
 }
 
+// So is one that an agent without a store started, and that is deleted when the first
+// one with a store comes: what it asks for later it is not granted.
+func TestPodThatNoStoreKnewGoesByWhatItRanWith(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("web", cpu("1"), stubborn, grace(600))
+		w.add(p)
+		p.DeletionTimestamp = new(metav1.Now())
+		w.config.Store = &synclooptest.Store{}
+		for _, n := range []string{"1", "9"} {
+			w.stop()
+			sleep(time.Minute)
+			w.config.Admission.Ledger = admission.NewLedger()
+			w.start()
+			w.add(asks(p, n, 2))
+			w.update(asks(p, "9", 3))
+			sleep(2 * time.Second)
+			require.True(t, w.observed(p.UID).Running())
+			require.Equal(t, int64(1000), w.used())
+			require.Equal(t, "1 1 1", w.has(p.UID))
+		}
+		require.Empty(t, w.events.With("Resize"))
+	}, checked("3"))
+}
+
 // The wishes of a batch are tried when all of it is in, and not before all sources
 // have been heard.
 func TestResizesWaitForTheSources(t *testing.T) {
