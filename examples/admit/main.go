@@ -8,7 +8,8 @@
 // A file may hold several documents, lists among them, in YAML or JSON; "-" is
 // the standard input. Candidates are judged in turn, and one that is admitted
 // counts for the next; with --each every one is judged by itself. One that runs
-// already, by its UID, is judged in its place, as a resize. --explain tells
+// already, by its UID, is judged in its place, as a resize. One with the annotation
+// kubernetes.io/config.source: file is judged as a static pod. --explain tells
 // of every check, -o json gives data, and --until-full says how many copies of
 // the one candidate fit, and what stops the next.
 //
@@ -84,8 +85,17 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("admit", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&o.node, "node", "", "`file` with the node; required")
-	f.StringVar(&o.pods, "pods", "", "`file` with the pods that run there")
+	once := func(into *string) func(string) error {
+		return func(file string) error {
+			if *into != "" {
+				return errors.New("it is given twice")
+			}
+			*into = file
+			return nil
+		}
+	}
+	f.Func("node", "`file` with the node; required", once(&o.node))
+	f.Func("pods", "`file` with the pods that run there", once(&o.pods))
 	f.StringVar(&o.output, "o", "table", "output: table or json")
 	f.BoolVar(&o.each, "each", false, "judge each candidate by itself")
 	f.BoolVar(&o.explain, "explain", false, "tell of every check")

@@ -108,6 +108,7 @@ func TestBadInput(t *testing.T) {
 		{[]string{"--node", "testdata/node.yaml", "--until-full", "testdata/candidates.yaml"}, "takes one candidate, not 4"},
 		{[]string{"--node", "testdata/node.yaml", "--until-full", "--each", "testdata/small.json"}, "leave one of them out"},
 		{[]string{"--nonsense"}, "nonsense"},
+		{[]string{"--node", "testdata/node.yaml", "--pods", "a", "--pods", "b", "testdata/small.json"}, "-pods: it is given twice"},
 	} {
 		status, _, complaint := admit(t, "", c.args...)
 		require.Equal(t, badInput, status, c.args)
