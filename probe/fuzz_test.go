@@ -68,6 +68,7 @@ func FuzzTracker(f *testing.F) {
 	f.Add(uint8(0), []byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add(uint8(5), []byte{7, 7, 7, 0, 3, 3, 3, 0, 7, 7, 1, 7, 7, 7})
 	f.Add(uint8(255), []byte{0, 255, 3, 128, 7, 64, 15, 32})
+	f.Add(uint8(206), []byte{0x30, 0xf1, 0x13, 0x17, 0x47, 0xf7})
 	f.Fuzz(func(t *testing.T, setup uint8, steps []byte) {
 		kind := []probe.Kind{probe.Startup, probe.Readiness, probe.Liveness, probe.Observe}[setup%4]
 		settings := probe.Settings{
@@ -86,12 +87,19 @@ func FuzzTracker(f *testing.F) {
 			case 0:
 				m.state = probe.State{ContainerID: strconv.Itoa(i + 1), Running: true, StartedAt: now, Started: m.state.Started}
 				m.results = nil
+				if step>>4%4 == 3 { // it is made, and starts in a while
+					m.state.Running, m.state.StartedAt = false, time.Time{}
+				}
 			case 1:
 				m.state.Started = !m.state.Started
 			case 2:
 				m.state.NoAddress = !m.state.NoAddress
 			case 3:
-				m.state.Terminating = true
+				if m.state.Running {
+					m.state.Terminating = true
+				} else {
+					m.state.Running, m.state.StartedAt = true, now
+				}
 			default:
 				due := tracker.Due()
 				if due.IsZero() || due.After(now) {
@@ -124,7 +132,7 @@ func FuzzTracker(f *testing.F) {
 			}
 			tracker.Look(now, m.state)
 			require.Equal(t, m.waits(), tracker.Due().IsZero(), "waits %s", tracker.Wait())
-			if want, _ := m.verdict(); !tracker.Done() {
+			if want, _ := m.verdict(); m.state.Running && !tracker.Done() {
 				require.Equal(t, want, tracker.Verdict())
 			}
 		}

@@ -17,7 +17,7 @@ type State struct {
 	// Running tells that it runs. One that does not has failed its probes.
 	Running bool
 	// StartedAt is when it started; the initial delay counts from there. Zero
-	// counts from when the Tracker first hears of it.
+	// counts from when the Tracker first hears that it runs.
 	StartedAt time.Time
 	// Started opens the gate for liveness and readiness, and ends the work of
 	// a startup probe. Ready is the other thing that the last status said of
@@ -70,7 +70,7 @@ type Step struct {
 // A Tracker is not safe for concurrent use.
 type Tracker struct {
 	id       string
-	next     time.Time
+	next     time.Time // counts from the start of the instance; zero until it was seen to run
 	settings Settings
 	spread   float32
 	streak   int32
@@ -101,7 +101,7 @@ func NewTracker(kind Kind, settings Settings, spread float64) Tracker {
 func (t *Tracker) SetSettings(s Settings) {
 	s = s.withDefaults()
 	switch {
-	case t.id == "":
+	case t.next.IsZero():
 	case t.fresh:
 		t.next = t.next.Add(s.InitialDelay - t.settings.InitialDelay)
 	default:
@@ -139,7 +139,11 @@ func (t *Tracker) ContainerID() string { return t.id }
 func (t *Tracker) Look(now time.Time, s State) Step {
 	var step Step
 	if s.ContainerID != "" && s.ContainerID != t.id {
-		step = t.adopt(now, s)
+		step = t.adopt(s)
+	}
+	if s.Running && t.next.IsZero() {
+		t.verdict = t.said
+		t.plan(now, s.StartedAt)
 	}
 	if t.kind == readiness && s.Ready && t.said != success {
 		// If attempts have found otherwise, nobody was told: it was no news then.
@@ -184,12 +188,12 @@ func (t *Tracker) judge(s State, step *Step) Wait {
 }
 
 // adopt begins anew with another instance.
-func (t *Tracker) adopt(now time.Time, s State) Step {
+func (t *Tracker) adopt(s State) Step {
 	first := t.id == ""
 	t.id, t.streak, t.good, t.hold, t.believed = s.ContainerID, 0, false, false, false
 	t.verdict = t.initial()
 	t.said = t.verdict
-	t.plan(now, s.StartedAt)
+	t.next = time.Time{}
 	known := t.kind == startup && s.Started || t.kind == readiness && s.Ready
 	if !first || !known || !s.Running {
 		return Step{}

@@ -59,6 +59,29 @@ func TestNewSettingsMoveTheNextAttempt(t *testing.T) {
 	}
 }
 
+// An instance may be known long before it starts: its image is read, or its engine
+// slow. Its delay counts from the start all the same, and it starts with a clean slate.
+func TestDelayCountsFromTheStartOfAnInstanceThatWasKnownBefore(t *testing.T) {
+	for kind, initial := range map[Kind]runtime.Verdict{
+		Startup: runtime.VerdictUnknown, Readiness: runtime.VerdictFailure, Liveness: runtime.VerdictSuccess, Observe: runtime.VerdictUnknown,
+	} {
+		settings := Settings{InitialDelay: 30 * time.Second}
+		tracker := NewTracker(kind, settings, 0.5)
+		now := time.Now()
+		tracker.Look(now, State{ContainerID: "1"})
+		require.Zero(t, tracker.Due(), kind)
+		settings.InitialDelay = 20 * time.Second
+		tracker.SetSettings(settings)
+		now = now.Add(time.Minute)
+		running := State{ContainerID: "1", Running: true, Started: kind != Startup, StartedAt: now.Add(-time.Second)}
+		tracker.Look(now, running)
+		require.Equal(t, 19*time.Second, tracker.Due().Sub(now), kind)
+		require.Equal(t, initial, tracker.Verdict(), kind)
+		tracker.Look(now.Add(time.Second), running)
+		require.Equal(t, 19*time.Second, tracker.Due().Sub(now), kind)
+	}
+}
+
 // Whatever numbers a manifest has, the next attempt is a little ahead.
 func TestSettingsWithoutSense(t *testing.T) {
 	for name, s := range map[string]Settings{
