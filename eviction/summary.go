@@ -88,6 +88,7 @@ type PodRef struct {
 
 // PodStats is what one pod uses.
 type PodStats struct {
+	// PodRef names the pod, by its UID at least.
 	PodRef     PodRef           `json:"podRef"`
 	Containers []ContainerStats `json:"containers"`
 	Memory     *MemoryStats     `json:"memory,omitempty"`

@@ -61,9 +61,10 @@ type Target struct {
 type Prober interface {
 	// Probe carries out the target's action. The timeout is the context's: once
 	// it ends, Probe returns soon, with the Response that a timeout means for
-	// this kind of probe or with the context's error. An error says that the
-	// container could not be asked, so that the result counts neither way; so does
-	// a Result that is none of this package's.
+	// this kind of probe or with the context's error; where it has ended before, the
+	// container is not asked. An error says that the container could not be asked, so
+	// that the result counts neither way; so does a Result that is none of this
+	// package's.
 	// Probe may be called from many goroutines.
 	Probe(ctx context.Context, target Target) (Response, error)
 }

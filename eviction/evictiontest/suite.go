@@ -154,8 +154,11 @@ func podsAreThemselves(ctx context.Context, s Subject) error {
 		if err != nil {
 			return fmt.Errorf("pod %s: %w", uid, err)
 		}
-		if stats == nil || stats.PodRef.UID != uid {
-			return fmt.Errorf("pod %s: the stats are another's, %v", uid, stats)
+		if stats == nil {
+			return fmt.Errorf("pod %s: no stats and no error", uid)
+		}
+		if stats.PodRef.UID != uid {
+			return fmt.Errorf("pod %s: the UID in the PodRef of its stats is %q", uid, stats.PodRef.UID)
 		}
 		names := map[string]bool{}
 		for i := range stats.Containers {

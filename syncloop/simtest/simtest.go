@@ -19,17 +19,19 @@ import (
 // Config says what is put to the test. Its zero value is the library itself, over
 // fakes.
 type Config struct {
-	// Runtime makes an empty runtime; nil makes a [runtimetest.Fake] whose containers
-	// behave as [Script] says and their hooks as [Hook] does. It does no I/O that is
-	// not part of its bubble, and waits on nothing but channels and time. One that is
-	// a [Breaker] is broken, too.
+	// Runtime makes an empty runtime, which outlives the agents of its node; nil makes a
+	// [runtimetest.Fake]. Its containers behave as [Script] says to the letter, for an
+	// exit code of 143, or of 137 with the Reason Error, is taken for a stop, and their
+	// hooks as [Hook] does. It does no I/O that is not part of its bubble, and waits on
+	// nothing but channels and time. One that is a [Breaker] is broken, too.
 	Runtime func() runtime.Runtime
 	// Store makes an empty store; nil makes a [synclooptest.Store].
 	Store func() syncloop.Store
 	// Checkpoints makes an empty place for checkpoints, and returns how each agent
 	// opens it anew; they are the store too, then. Nil has none.
 	Checkpoints func() func() *checkpoint.Folder
-	// Checks judge pods; nil has admission.NodeFit alone.
+	// Checks judge pods; nil has admission.NodeFit alone. All nodes share them, at the
+	// same time: one that keeps something of its own is made anew in Change.
 	Checks []admission.Check
 	// Evict chooses the pods to evict when the node runs short; nil chooses
 	// one that may be evicted, now and then.
@@ -52,8 +54,7 @@ type Config struct {
 	// a readiness probe, whose few attempts are events.
 	Probes bool
 	// Hooks has containers with postStart and preStop hooks, which take their time,
-	// fail and hang, and the agent killed while they run. A Runtime of the host's runs
-	// them as [Hook] says.
+	// fail and hang, and the agent killed while they run.
 	Hooks bool
 	// Events is how many events a plan has, beside its first pods; default 30.
 	Events int
