@@ -2,7 +2,6 @@ package syncloop_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -18,9 +17,11 @@ import (
 
 // What package simtest found about a store that is behind what the sink was told.
 
-// fallBehind has the store fall behind: nothing more is written down.
-func (w *world) fallBehind() {
-	w.store.BeforeCommit = func(context.Context, syncloop.Batch) error { return errors.New("no disk") }
+// stopBehind ends the agent, and leaves the store with an older record.
+func (w *world) stopBehind(old syncloop.Record) {
+	w.t.Helper()
+	w.stop()
+	require.NoError(w.t, w.store.Commit(w.t.Context(), syncloop.Batch{Save: []syncloop.Record{old}}))
 }
 
 // requireOneRestart sees that all words on a pod after the first n tell of it.
@@ -39,11 +40,10 @@ func TestMirrorIsToldNothingUnseen(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := pod("web", static, running(runtimetest.RunsFor(time.Minute, 1)))
 		w.add(p)
-		w.fallBehind()
+		old, _ := w.store.Record(p.UID)
 		sleep(65 * time.Second)
 		require.EqualValues(t, 1, w.containerStatus(p, "c").RestartCount)
-		w.stop()
-		w.store.BeforeCommit = nil
+		w.stopBehind(old)
 		w.config.Runtime = runtimetest.Intercept(w.fake, runtimetest.Funcs{
 			PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
 				time.Sleep(time.Second)
@@ -67,12 +67,11 @@ func TestPodThatComesAgainWhileItStopsWithARecordThatIsBehind(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
 		p := pod("web", stubborn, grace(30))
 		w.add(p)
-		w.fallBehind()
+		old, _ := w.store.Record(p.UID)
 		require.NoError(t, w.fake.Exit(p.UID, "c", 1))
 		sleep(time.Minute)
 		require.EqualValues(t, 1, w.containerStatus(p, "c").RestartCount)
-		w.stop()
-		w.store.BeforeCommit = nil
+		w.stopBehind(old)
 		n := len(w.sink.History(p.UID))
 		w.start()
 		w.add() // without it
