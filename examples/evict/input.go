@@ -26,8 +26,8 @@ func parseOptions(args []string, errOut io.Writer) (options, error) {
 	var o options
 	fs := flag.NewFlagSet("evict", flag.ContinueOnError)
 	fs.SetOutput(errOut)
-	fs.StringVar(&o.node, "node", "", "`file` with the node, for its name and the conditions that it has now; optional")
-	fs.StringVar(&o.pods, "pods", "", "`file` with the node's pods, a list; required")
+	fs.StringVar(&o.node, "node", "", "`file` with the node, for the conditions that it has now; optional")
+	fs.StringVar(&o.pods, "pods", "", "`file` with a list of pods, of which those of other nodes are left out; required")
 	fs.StringVar(&o.summary, "summary", "", "`file` with the stats summary; required")
 	fs.StringVar(&o.output, "o", "", "`json` for JSON instead of a table")
 	fs.StringVar((*string)(&o.rank), "rank", "", "rank the pods by this `signal` even if it is not short")
@@ -42,6 +42,8 @@ func parseOptions(args []string, errOut io.Writer) (options, error) {
 		return o, err
 	}
 	switch {
+	case fs.NArg() > 0:
+		return o, fmt.Errorf("%q is no flag", fs.Arg(0))
 	case o.pods == "" || o.summary == "":
 		return o, fmt.Errorf("--pods and --summary are required")
 	case o.output != "" && o.output != "json":
@@ -60,11 +62,12 @@ func (o options) input(now time.Time) (eviction.Input, error) {
 	}
 	policy.Layout = o.layout
 	policy.Thresholds, _ = eviction.ContainerFsThresholds(policy.Thresholds, o.layout)
-	var summary eviction.Summary
-	if err := readJSON(o.summary, &summary); err != nil {
+	summary, err := readSummary(o.summary)
+	if err != nil {
 		return eviction.Input{}, err
 	}
-	pods, err := readPods(o.pods)
+	name := summary.Node.NodeName
+	pods, err := readPods(o.pods, name)
 	if err != nil {
 		return eviction.Input{}, err
 	}
@@ -74,11 +77,11 @@ func (o options) input(now time.Time) (eviction.Input, error) {
 		Policy: policy, Observations: eviction.Observe(&summary.Node), Pods: set, Now: now,
 	}
 	if o.node != "" {
-		var node v1.Node
-		if err := readJSON(o.node, &node); err != nil {
+		node, err := readNode(o.node, name)
+		if err != nil {
 			return eviction.Input{}, err
 		}
-		in.State.LastSeen = conditionsOf(&node, now)
+		in.State.LastSeen = conditionsOf(node, now)
 	}
 	for _, t := range policy.Thresholds {
 		in.State.Met = append(in.State.Met, eviction.MetThreshold{Threshold: t, Since: now.Add(-t.GracePeriod)})
@@ -100,16 +103,52 @@ func conditionsOf(node *v1.Node, now time.Time) map[v1.NodeConditionType]time.Ti
 	return there
 }
 
-// readPods reads a list of pods, and leaves out those that are over.
-func readPods(path string) ([]*v1.Pod, error) {
+// readSummary reads a stats summary. One without the name of a node is something else.
+func readSummary(path string) (eviction.Summary, error) {
+	var summary eviction.Summary
+	if err := readJSON(path, &summary); err != nil {
+		return summary, err
+	}
+	if summary.Node.NodeName == "" {
+		return summary, fmt.Errorf("%s: it is no stats summary: node.nodeName is missing", path)
+	}
+	return summary, nil
+}
+
+// readNode reads the node that the summary is of.
+func readNode(path, name string) (*v1.Node, error) {
+	var node v1.Node
+	if err := readJSON(path, &node); err != nil {
+		return nil, err
+	}
+	switch {
+	case node.Kind != "Node":
+		return nil, fmt.Errorf("%s: kind is %q, and should be Node", path, node.Kind)
+	case node.Name != name:
+		return nil, fmt.Errorf("%s: it is node %q, and the summary is of %q", path, node.Name, name)
+	}
+	return &node, nil
+}
+
+// readPods reads a list of pods, and leaves out those that are over and those of other
+// nodes.
+func readPods(path, node string) ([]*v1.Pod, error) {
 	var list v1.PodList
 	if err := readJSON(path, &list); err != nil {
 		return nil, err
 	}
+	if list.Kind != "List" && list.Kind != "PodList" {
+		return nil, fmt.Errorf("%s: kind is %q, and should be List or PodList", path, list.Kind)
+	}
 	var pods []*v1.Pod
 	for i := range list.Items {
-		if p := list.Items[i].Status.Phase; p != v1.PodSucceeded && p != v1.PodFailed {
-			pods = append(pods, &list.Items[i])
+		pod := &list.Items[i]
+		if pod.Kind != "" && pod.Kind != "Pod" {
+			return nil, fmt.Errorf("%s, items[%d]: kind is %q, and should be Pod", path, i, pod.Kind)
+		}
+		over := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+		if !over && (pod.Spec.NodeName == "" || pod.Spec.NodeName == node) {
+			pods = append(pods, pod)
 		}
 	}
 	return pods, nil

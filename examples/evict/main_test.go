@@ -60,8 +60,7 @@ func TestWhatIf(t *testing.T) {
 
 // Such a quantity would keep a processor busy for minutes.
 func TestQuantityWithoutEnd(t *testing.T) {
-	node := filepath.Join(t.TempDir(), "node.json")
-	require.NoError(t, os.WriteFile(node, []byte(`{"status":{"allocatable":{"memory":"1e999999999"}}}`), 0o600))
+	node := write(t, "node.json", `{"status":{"allocatable":{"memory":"1e999999999"}}}`)
 	err := run(append(files, "--node", node), io.Discard, io.Discard)
 	require.ErrorContains(t, err, node+": status.allocatable[memory]: Invalid value")
 }
@@ -76,14 +75,35 @@ func TestBadCommandLines(t *testing.T) {
 		{"no such signal", append(files, "--rank", "x")},
 		{"no-such-file", []string{"--pods", "no-such-file", "--summary", "testdata/summary.json"}},
 		{"unsupported eviction signal x", append(files, "--eviction-hard", "x<1")},
-		{"testdata/pods.json", []string{"--pods", "testdata/pods.json", "--summary", "main.go"}},
+		{"main.go: ", []string{"--pods", "testdata/pods.json", "--summary", "main.go"}},
+		{`"extra" is no flag`, append(files, "extra")},
+		// One file in the place of another is not a node at peace.
+		{"pods.json: it is no stats summary: node.nodeName is missing", []string{"--pods", "testdata/pods.json", "--summary", "testdata/pods.json"}},
+		{`summary.json: kind is "", and should be List or PodList`, []string{"--pods", "testdata/summary.json", "--summary", "testdata/summary.json"}},
+		{`pods.json: kind is "List", and should be Node`, append(files, "--node", "testdata/pods.json")},
+		{`nodes.json, items[0]: kind is "Node", and should be Pod`, append(files, "--pods", write(t, "nodes.json", `{"kind": "List", "items": [{"kind": "Node"}]}`))},
+		{`node.json: it is node "n2", and the summary is of "n1"`, append(files, "--node", write(t, "node.json", `{"kind": "Node", "metadata": {"name": "n2"}}`))},
 	} {
 		t.Run(c.want, func(t *testing.T) {
-			err := run(c.args, io.Discard, io.Discard)
-			require.Error(t, err)
-			if c.want != "testdata/pods.json" {
-				require.ErrorContains(t, err, c.want)
-			}
+			require.ErrorContains(t, run(c.args, io.Discard, io.Discard), c.want)
 		})
 	}
+}
+
+// The command of the package's comment lists the pods of one node; who leaves that out
+// of it gets the same answer.
+func TestPodsOfOtherNodesAreLeftOut(t *testing.T) {
+	pods := write(t, "pods.json", `{"kind": "PodList", "items": [
+		{"metadata": {"name": "here", "uid": "u-batch"}, "spec": {"nodeName": "n1"}},
+		{"metadata": {"name": "elsewhere"}, "spec": {"nodeName": "n2"}}]}`)
+	var out bytes.Buffer
+	require.NoError(t, run(append(files, "--pods", pods, "--eviction-hard", "memory.available<1Gi"), &out, io.Discard))
+	require.Contains(t, out.String(), "here")
+	require.NotContains(t, out.String(), "elsewhere")
+}
+
+func write(t *testing.T, name, text string) (path string) {
+	path = filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
