@@ -24,7 +24,7 @@ func (s *Settings) AddFlags(fs *flag.FlagSet) {
 	fs.Var(&pairsFlag{to: &s.SoftGracePeriod, separator: "="}, "eviction-soft-grace-period",
 		"grace `periods` of soft thresholds, as memory.available=1m30s")
 	fs.Var(&pairsFlag{to: &s.MinimumReclaim, separator: "="}, "eviction-minimum-reclaim",
-		"how `much` more must be free again, as imagefs.available=2Gi")
+		"`amounts` beyond a threshold that must be free before it counts as over, as imagefs.available=2Gi")
 	fs.DurationVar(&s.PressureTransitionPeriod.Duration, "eviction-pressure-transition-period",
 		s.PressureTransitionPeriod.Duration, "how long a pressure condition outlasts the pressure; 0 is 5m")
 	fs.Var((*int32Flag)(&s.MaxPodGracePeriod), "eviction-max-pod-grace-period",

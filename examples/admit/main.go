@@ -96,12 +96,14 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	}
 	f.Func("node", "`file` with the node; required", once(&o.node))
 	f.Func("pods", "`file` with the pods that run there", once(&o.pods))
-	f.StringVar(&o.output, "o", "table", "output: table or json")
+	f.StringVar(&o.output, "o", "table", "`table or json`: what to print")
 	f.BoolVar(&o.each, "each", false, "judge each candidate by itself")
 	f.BoolVar(&o.explain, "explain", false, "tell of every check")
 	f.BoolVar(&o.untilFull, "until-full", false, "say how many copies of the one candidate fit")
 	f.Usage = func() {
-		fmt.Fprintln(stderr, "usage: admit --node FILE [--pods FILE] [flags] CANDIDATE...")
+		fmt.Fprintln(stderr, "usage: admit --node FILE [--pods FILE] [flags] CANDIDATE...\n"+
+			"A file holds YAML or JSON, one object or several; - is the standard input. The exit\n"+
+			"status is 1 if a candidate is not admitted.")
 		f.PrintDefaults()
 	}
 	for len(args) > 0 { // flags may come after a candidate, as kubectl takes them

@@ -15,7 +15,7 @@ import (
 )
 
 // admissionEvents says how pods come in: what of them means nothing to
-// processes, once for each set of fields, and that one which runs already was
+// processes, once for each set of fields, and that one of an earlier agent was
 // taken over.
 func admissionEvents(events *eventLog) syncloop.Hooks {
 	var asked sync.Map // UIDs that admission was asked about
@@ -33,7 +33,7 @@ func admissionEvents(events *eventLog) syncloop.Hooks {
 		},
 		PodStage: func(ref runtime.PodRef, stage lifecycle.Stage) {
 			if _, known := asked.LoadOrStore(ref.UID, true); !known && stage == lifecycle.Sync {
-				events.add(v1.EventTypeNormal, "pod/"+ref.Namespace+"/"+ref.Name, "Adopted", "it runs already and is taken over as it is")
+				events.add(v1.EventTypeNormal, "pod/"+ref.Namespace+"/"+ref.Name, "Adopted", "an earlier agent let it in; it is taken over as it is")
 			}
 		},
 		PodForgotten: func(ref runtime.PodRef) { asked.Delete(ref.UID) },

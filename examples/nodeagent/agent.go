@@ -221,7 +221,7 @@ func (a *agent) draw() {
 	if a.screen == nil {
 		return
 	}
-	a.screen.draw(a.house.evictor.nodeNow(), a.pods(), failing(a.house.loop, a.house.probes), a.events.last(screenEvents, ""))
+	a.screen.draw(a.house.evictor.nodeNow(), a.pods(), failing(a.house.loop, a.house.probes), a.events.last(screenEvents, anyObject))
 }
 
 func (a *agent) sayStopping() {

@@ -32,19 +32,10 @@ var asks = map[string]func(context.Context, *client, []string) error{
 	"dump":    askDump,
 }
 
-// client speaks to the agent of a root.
-type client struct {
-	root   string
-	output string
-	follow bool
-	tail   int
-	http   *http.Client
-	stdout io.Writer
-	stderr io.Writer
-}
+// usageError is an error of the command line, in words.
+type usageError string
 
-// errUsage marks an error of the command line.
-var errUsage = errors.New("usage")
+func (e usageError) Error() string { return string(e) }
 
 // exitCode is an error that says how a command inside a container ended.
 type exitCode int
@@ -89,8 +80,10 @@ func ask(name string, args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	err = asks[name](ctx, c, names)
 	var code exitCode
+	var wrong usageError
 	switch {
-	case errors.Is(err, errUsage):
+	case errors.As(err, &wrong):
+		c.fail(err)
 		fs.Usage()
 		return exitUsage
 	case errors.As(err, &code):
@@ -119,11 +112,6 @@ func parseAnywhere(fs *flag.FlagSet, args []string) (names []string, err error) 
 	}
 }
 
-func (c *client) fail(err error) int {
-	fmt.Fprintln(c.stderr, "nodeagent:", err)
-	return exitFault
-}
-
 // usages are the forms of the sub-commands.
 var usages = map[string]string{
 	"status":  "status [flags]                           pods and health of a running agent",
@@ -134,76 +122,9 @@ var usages = map[string]string{
 	"dump":    "dump [flags]                             all that the agent knows, as JSON",
 }
 
-// get asks and returns the body of a good answer.
-func (c *client) get(ctx context.Context, method, path string, query url.Values, body io.Reader) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://agent"+path+"?"+query.Encode(), body)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-			return nil, fmt.Errorf("no agent runs on %s", c.root)
-		}
-		if context.Cause(ctx) == errNoAnswer {
-			return nil, fmt.Errorf("the agent on %s does not answer within %v", c.root, answerLimit)
-		}
-		if errors.Is(err, os.ErrPermission) {
-			return nil, fmt.Errorf("the agent on %s answers only the user that it runs as, and root", c.root)
-		}
-		return nil, err
-	}
-	if resp.StatusCode != http.StatusOK {
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
-		return nil, errors.New(strings.TrimSpace(string(text)))
-	}
-	return resp.Body, nil
-}
-
-// answerLimit is how long an agent may take for an answer that it has at hand.
-const answerLimit = 10 * time.Second
-
-var errNoAnswer = errors.New("no answer")
-
-// fetch asks for JSON, and prints it as it is if that is wanted.
-func (c *client) fetch(ctx context.Context, path string, query url.Values, into any) (printed bool, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errNoAnswer)
-	defer cancel()
-	body, err := c.get(ctx, http.MethodGet, path, query, nil)
-	if err != nil {
-		return false, err
-	}
-	defer body.Close()
-	if c.output != "json" {
-		return false, json.NewDecoder(body).Decode(into)
-	}
-	data, err := io.ReadAll(body)
-	if err != nil {
-		return false, err
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, data, "", "  "); err != nil {
-		return false, err
-	}
-	_, err = indented.WriteTo(c.stdout)
-	return true, err
-}
-
-// print asks for a text, and prints it as it comes.
-func (c *client) print(ctx context.Context, path string, query url.Values) error {
-	body, err := c.get(ctx, http.MethodGet, path, query, nil)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	_, err = io.Copy(c.stdout, body)
-	return err
-}
-
 func askStatus(ctx context.Context, c *client, args []string) error {
 	if len(args) > 0 {
-		return errUsage
+		return noName(args)
 	}
 	var got answer
 	if printed, err := c.fetch(ctx, "/status", nil, &got); printed || err != nil {
@@ -222,7 +143,7 @@ func askStatus(ctx context.Context, c *client, args []string) error {
 
 func askExplain(ctx context.Context, c *client, args []string) error {
 	if len(args) != 1 {
-		return errUsage
+		return usageError("name one pod")
 	}
 	var got syncloop.Explanation
 	if printed, err := c.fetch(ctx, "/explain", url.Values{"pod": args}, &got); printed || err != nil {
@@ -236,7 +157,7 @@ func askExplain(ctx context.Context, c *client, args []string) error {
 
 func askEvents(ctx context.Context, c *client, args []string) error {
 	if len(args) > 1 {
-		return errUsage
+		return usageError("name one pod, or none for all events")
 	}
 	var got []event
 	if printed, err := c.fetch(ctx, "/events", url.Values{"pod": args}, &got); printed || err != nil {
@@ -245,12 +166,15 @@ func askEvents(ctx context.Context, c *client, args []string) error {
 	for _, e := range got {
 		fmt.Fprintln(c.stdout, e)
 	}
+	if len(got) == 0 {
+		fmt.Fprintln(c.stderr, "No events.")
+	}
 	return nil
 }
 
 func askLogs(ctx context.Context, c *client, args []string) error {
 	if len(args) < 1 || len(args) > 2 {
-		return errUsage
+		return usageError("name a pod, and a container if it has several")
 	}
 	query := url.Values{"pod": args[:1], "container": args[1:], "tail": {strconv.Itoa(c.tail)}}
 	if c.follow {
@@ -268,7 +192,7 @@ func askExec(ctx context.Context, c *client, args []string) error {
 		}
 	}
 	if len(names) < 1 || len(names) > 2 || len(command) == 0 {
-		return errUsage
+		return usageError(`name a pod, and behind "--" a command`)
 	}
 	request, err := json.Marshal(execRequest{Command: command})
 	if err != nil {
@@ -297,9 +221,14 @@ func askExec(ctx context.Context, c *client, args []string) error {
 	}
 }
 
+// noName is the answer to a name where none is asked for.
+func noName(args []string) error {
+	return usageError(fmt.Sprintf("%q is not asked for", strings.Join(args, " ")))
+}
+
 func askDump(ctx context.Context, c *client, args []string) error {
 	if len(args) > 0 {
-		return errUsage
+		return noName(args)
 	}
 	return c.print(ctx, "/dump", nil)
 }

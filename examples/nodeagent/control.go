@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -64,16 +63,18 @@ func (c *control) explain(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *control) recent(w http.ResponseWriter, r *http.Request) {
-	object := ""
-	if name := r.FormValue("pod"); name != "" {
-		view, err := c.find(name)
-		if err != nil {
-			refuse(w, err)
-			return
-		}
-		object = "pod/" + view.Namespace + "/" + view.Name
+	name := r.FormValue("pod")
+	if name == "" {
+		writeJSONAnswer(w, c.events.last(keptEvents, anyObject))
+		return
 	}
-	writeJSONAnswer(w, c.events.last(keptEvents, object))
+	found := c.matching(name)
+	events := c.events.last(keptEvents, func(object string) bool { return c.isPod(object, name, found) })
+	if _, err := c.find(name); err != nil && (len(found) > 0 || len(events) == 0) {
+		refuse(w, err)
+		return
+	}
+	writeJSONAnswer(w, events)
 }
 
 func (c *control) logs(w http.ResponseWriter, r *http.Request) {
@@ -133,44 +134,6 @@ func (c *control) dump(w http.ResponseWriter, _ *http.Request) {
 	if err := c.loop.Dump(w); err != nil {
 		refuse(w, err)
 	}
-}
-
-// find resolves what a person calls a pod: its name with or without the
-// namespace, with or without the node's name behind it, or its UID.
-func (c *control) find(name string) (*syncloop.PodView, error) {
-	if name == "" {
-		return nil, errors.New("name a pod")
-	}
-	var found []*syncloop.PodView
-	for _, v := range c.loop.Pods() {
-		short := strings.TrimSuffix(v.Name, "-"+c.node.Name)
-		switch name {
-		case v.Name, short, v.Namespace + "/" + v.Name, v.Namespace + "/" + short, string(v.UID):
-			found = append(found, v)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return nil, fmt.Errorf("no pod is called %s%s", name, c.failingSources())
-	case 1:
-		return found[0], nil
-	default:
-		var names []string
-		for _, v := range found {
-			names = append(names, v.Namespace+"/"+v.Name+" ("+string(v.UID)+")")
-		}
-		return nil, fmt.Errorf("%s may be any of %s", name, strings.Join(names, ", "))
-	}
-}
-
-// failingSources says which sources may have a pod that is not there.
-func (c *control) failingSources() (text string) {
-	for _, check := range c.loop.Health() {
-		if strings.HasPrefix(check.Name, "source ") && !check.OK {
-			text += "; " + check.Name + " fails: see nodeagent events"
-		}
-	}
-	return text
 }
 
 // writeDump puts a dump into the root, for a person who sent SIGUSR1.

@@ -33,7 +33,10 @@ func TestAskingARunningAgent(t *testing.T) {
 	y.put("gone", "apiVersion: v1\nkind: Pod\nmetadata: {name: gone}\nspec: {containers: [{name: main, image: local}]}\n")
 	_, said, code := asked(t, y.root, "status")
 	require.Equal(t, exitFault, code)
-	require.Contains(t, said, "no agent runs on")
+	require.Contains(t, said, "there is no such folder")
+	require.NoError(t, os.MkdirAll(y.root, 0o700))
+	_, said, _ = asked(t, y.root, "status")
+	require.Contains(t, said, "no agent runs on "+y.root+"; if one runs on another folder, name it with --root")
 
 	agent := y.start()
 	y.up("a", 0)
@@ -104,9 +107,24 @@ func TestAskingARunningAgent(t *testing.T) {
 	require.True(t, json.Valid(data))
 
 	for _, args := range [][]string{{"status", "x"}, {"explain"}, {"logs"}, {"exec", "a"}, {"exec", "--", "ls"}, {"dump", "x"}, {"status", "-o", "yaml"}, {"dump", "-o", "table"}} {
-		_, _, code := asked(t, y.root, args...)
+		_, said, code := asked(t, y.root, args...)
 		require.Equal(t, exitUsage, code, args)
+		require.NotRegexp(t, "^usage", said, "what is wrong comes first")
 	}
+
+	require.NoError(t, os.Remove(filepath.Join(y.manifests, "talk.yaml")))
+	agent.says("talk-node/main", "Killing")
+	eventually(t, func() bool {
+		_, said, _ := asked(t, y.root, "explain", "talk")
+		return strings.Contains(said, "no pod is called talk")
+	}, "the pod goes")
+	out, said, code = asked(t, y.root, "events", "talk")
+	require.Equal(t, exitOK, code, said)
+	require.Contains(t, out, "Killing", "its end is what people ask about")
+	require.NotContains(t, out, "a-node")
+	_, said, code = asked(t, y.root, "events", "nobody")
+	require.Equal(t, exitFault, code)
+	require.Contains(t, said, "no pod is called nobody")
 	agent.stop()
 }
 

@@ -82,23 +82,25 @@ func (l *eventLog) add(eventtype, object, reason, message string) {
 	}
 }
 
-// last returns the newest n events about the object and its parts, oldest first;
-// an empty object is any.
-func (l *eventLog) last(n int, object string) []event {
+// last returns the newest n events about the objects that are meant, oldest first.
+func (l *eventLog) last(n int, about func(object string) bool) []event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found []event
+	found := []event{}
 	for _, e := range slices.Backward(l.kept) {
 		if len(found) == n {
 			break
 		}
-		if object == "" || e.Object == object || strings.HasPrefix(e.Object, object+"/") {
+		if about(e.Object) {
 			found = append(found, e)
 		}
 	}
 	slices.Reverse(found)
 	return found
 }
+
+// anyObject is for who wants the events about all objects.
+func anyObject(string) bool { return true }
 
 // objectName gives pod/namespace/name, with the container where the event is
 // about one.

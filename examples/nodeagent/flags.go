@@ -42,7 +42,7 @@ type options struct {
 func parseFlags(args []string, around surroundings, stderr io.Writer) (options, error) {
 	o := options{capacity: defaultCapacity(), around: around}
 	fs := flag.NewFlagSet("nodeagent", flag.ContinueOnError)
-	fs.SetOutput(stderr)
+	fs.SetOutput(io.Discard)
 	fs.StringVar(&o.manifests, "manifests", "", "`folder or file` with pod manifests; without it and --manifest-url the samples run")
 	fs.StringVar(&o.manifestURL, "manifest-url", "", "`URL` that serves a pod or a list of pods")
 	fs.StringVar(&o.objects, "objects", "", "`folder or file` with manifests of the ConfigMaps and Secrets that pods may refer to; without it none may")
@@ -58,7 +58,9 @@ func parseFlags(args []string, around surroundings, stderr io.Writer) (options, 
 	fs.BoolVar(&o.stopOnTerm, "stop-pods-on-term", false, "stop the pods on SIGTERM too, instead of leaving them to the next agent")
 	o.eviction.AddFlags(fs)
 	fs.BoolVar(&o.staticPodsStay, "static-pods-stay", false, "never evict a static pod, nor keep one out, as the kubelet; all pods of this agent are static")
-	fs.Usage = func() {
+	fs.Usage = func() {} // see help
+	help := func() {
+		fs.SetOutput(stderr)
 		fmt.Fprintln(stderr, "usage: nodeagent [flags]    run pods as local processes")
 		for _, name := range []string{"status", "explain", "events", "logs", "exec", "dump"} {
 			fmt.Fprintln(stderr, "       nodeagent", usages[name])
@@ -67,7 +69,11 @@ func parseFlags(args []string, around surroundings, stderr io.Writer) (options, 
 		fmt.Fprintln(stderr, "\nThe flags of the agent; a sub-command tells of its own with -h:")
 		fs.PrintDefaults()
 	}
-	if err := fs.Parse(args); err != nil {
+	if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		help()
+		return o, err
+	} else if err != nil { // without the whole help, which would hide it
+		fmt.Fprintf(stderr, "nodeagent: %v; see nodeagent -h\n", err)
 		return o, err
 	}
 	given := false
@@ -87,7 +93,7 @@ func (o *options) check(rest []string) error {
 		return fmt.Errorf("a sub-command comes first: nodeagent %s [flags]", rest[0])
 	}
 	if len(rest) > 0 {
-		return fmt.Errorf("%q is neither a flag nor a sub-command", rest[0])
+		return fmt.Errorf("%q is neither a flag nor a sub-command; see nodeagent -h", rest[0])
 	}
 	if err := checkOutput(o.output); err != nil {
 		return err

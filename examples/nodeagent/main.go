@@ -27,8 +27,11 @@ func main() { os.Exit(run(os.Args[1:], surroundings{})) }
 
 func run(args []string, around surroundings) int {
 	if len(args) > 0 {
-		if args[0] == "serve" {
+		switch args[0] {
+		case "serve":
 			return serve(args[1:], os.Stderr)
+		case "help":
+			args = []string{"-h"}
 		}
 		if _, ok := asks[args[0]]; ok {
 			return ask(args[0], args[1:], os.Stdout, os.Stderr)

@@ -298,7 +298,11 @@ func TestUsage(t *testing.T) {
 	} {
 		r := start(t, args...)
 		require.Equal(t, exitUsage, r.wait(), args)
-		require.NotEmpty(t, r.stderr.String())
+		require.Regexp(t, "^nodeagent.*\n$", r.stderr.String(), "one line, which no help hides")
 	}
-	require.Equal(t, exitOK, start(t, "--help").wait())
+	for _, arg := range []string{"--help", "help"} {
+		r := start(t, arg)
+		require.Equal(t, exitOK, r.wait())
+		require.Contains(t, r.stderr.String(), "--until-settled gives up")
+	}
 }

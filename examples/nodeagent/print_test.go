@@ -83,6 +83,18 @@ default     unready   0/1     Running            0          60s   readiness of m
 `, b.String(), "what a process wrote does not reach the terminal as it is")
 }
 
+func TestContainersAreCountedAsKubectlDoes(t *testing.T) {
+	pod := podWith("a", ready())
+	pod.Spec.InitContainers = []v1.Container{{Name: "setup"}, {Name: "proxy", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}
+	pod.Status.ContainerStatuses[0].RestartCount = 2
+	pod.Status.InitContainerStatuses = []v1.ContainerStatus{{Name: "setup", Ready: true, RestartCount: 5}, {Name: "proxy", RestartCount: 1}}
+	ready, total := readyContainers(pod)
+	require.Equal(t, [2]int{1, 2}, [2]int{ready, total})
+	require.EqualValues(t, 3, restarts(pod), "what the init containers took is over")
+	pod.Status.Phase = v1.PodPending
+	require.EqualValues(t, 8, restarts(pod))
+}
+
 func TestSettled(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -144,10 +156,10 @@ func TestEventsThatRepeatArePrintedAtAFallingRate(t *testing.T) {
 	require.Contains(t, out, "(8 times)")
 	log.Eventf(&v1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "a", FieldPath: "spec.containers{main}"},
 		v1.EventTypeNormal, "Started", "Container started")
-	newest := log.last(1, "pod/default/a")
+	newest := log.last(1, func(object string) bool { return object == "pod/default/a/main" })
 	require.Len(t, newest, 1)
 	require.Contains(t, newest[0].String(), "Normal  pod/default/a/main Started: Container started")
-	require.Empty(t, log.last(10, "pod/default/b"))
+	require.Empty(t, log.last(10, func(string) bool { return false }))
 }
 
 // Neither escapes nor marks that turn the direction of text reach a terminal.
@@ -160,7 +172,7 @@ func TestOnlyTheNewestEventsAreKept(t *testing.T) {
 	for i := range keptEvents + 5 {
 		log.add(v1.EventTypeNormal, "agent", "Count", fmt.Sprint(i))
 	}
-	kept := log.last(2*keptEvents, "")
+	kept := log.last(2*keptEvents, anyObject)
 	require.Len(t, kept, keptEvents)
 	require.Equal(t, "5", kept[0].Message)
 	require.Equal(t, fmt.Sprint(keptEvents+4), kept[keptEvents-1].Message)
@@ -170,8 +182,8 @@ func TestOnlyTheNewestEventsAreKept(t *testing.T) {
 func TestEventsAreShort(t *testing.T) {
 	log := newEventLog(nil)
 	log.add(v1.EventTypeWarning, "agent", "Long", strings.Repeat("ä", 1<<20))
-	require.Less(t, len(log.last(1, "")[0].Message), eventBytes+8)
-	require.True(t, utf8.ValidString(log.last(1, "")[0].Message))
+	require.Less(t, len(log.last(1, anyObject)[0].Message), eventBytes+8)
+	require.True(t, utf8.ValidString(log.last(1, anyObject)[0].Message))
 }
 
 func TestJSONIsOneList(t *testing.T) {

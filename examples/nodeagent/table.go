@@ -39,20 +39,43 @@ func sorted(pods []*v1.Pod) []*v1.Pod {
 	return pods
 }
 
+// readyContainers counts as kubectl does: sidecars are containers, too.
 func readyContainers(pod *v1.Pod) (ready, total int) {
-	for _, c := range pod.Status.ContainerStatuses {
+	for _, c := range lasting(pod) {
 		if c.Ready {
 			ready++
 		}
 	}
-	return ready, len(pod.Spec.Containers)
+	total = len(pod.Spec.Containers)
+	for _, c := range pod.Spec.InitContainers {
+		if runtime.IsSidecar(&c) {
+			total++
+		}
+	}
+	return ready, total
 }
 
+// restarts counts as kubectl does: those of init containers while these run.
 func restarts(pod *v1.Pod) (n int32) {
-	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+	counted := lasting(pod)
+	if pod.Status.Phase == v1.PodPending {
+		counted = slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+	}
+	for _, c := range counted {
 		n += c.RestartCount
 	}
 	return n
+}
+
+// lasting are the statuses of the containers that stay: the regular ones and sidecars.
+func lasting(pod *v1.Pod) []v1.ContainerStatus {
+	list := slices.Clone(pod.Status.ContainerStatuses)
+	for _, s := range pod.Status.InitContainerStatuses {
+		if slices.ContainsFunc(pod.Spec.InitContainers, func(c v1.Container) bool { return c.Name == s.Name && runtime.IsSidecar(&c) }) {
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // statusWord is the one word that tells most: why the pod failed, what its
