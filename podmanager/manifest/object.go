@@ -76,7 +76,7 @@ var (
 func kindOf(raw []byte) (schema.GroupVersionKind, error) {
 	gvk, err := kjson.DefaultMetaFactory.Interpret(raw)
 	if err != nil {
-		return schema.GroupVersionKind{}, err
+		return schema.GroupVersionKind{}, noObject(raw, err)
 	}
 	switch {
 	case gvk.Kind == "":
@@ -87,6 +87,20 @@ func kindOf(raw []byte) (schema.GroupVersionKind, error) {
 		return *gvk, fmt.Errorf("kind %q of apiVersion %q %w", clip(gvk.Kind), clip(gvk.GroupVersion().String()), errUnknownKind)
 	}
 	return *gvk, nil
+}
+
+// noObject says what a text holds that is no object, as the page of a server that asks
+// for a login; err is told of what can't be parsed at all.
+func noObject(raw []byte, err error) error {
+	var head struct{ APIVersion, Kind string }
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case !errors.As(json.Unmarshal(raw, &head), &wrong):
+		return err
+	case wrong.Field == "":
+		return fmt.Errorf("it holds no object, but one %s", wrong.Value)
+	}
+	return fmt.Errorf("%s: %s instead of string", wrong.Field, wrong.Value)
 }
 
 // decodeStrict decodes as the kubelet does, and turns what strictness adds to
