@@ -29,6 +29,8 @@ type dumpPod struct {
 	Stage            lifecycle.Stage `json:"stage,omitempty"`
 	Work             lifecycle.Work  `json:"work,omitempty"`
 	WorkSince        time.Time       `json:"workSince,omitzero"`
+	Pending          bool            `json:"pending,omitempty"`
+	Failures         int             `json:"failures,omitempty"`
 	Doing            []runtime.Doing `json:"doing,omitempty"`
 	RetryAt          time.Time       `json:"retryAt,omitzero"`
 	TerminatingSince time.Time       `json:"terminatingSince,omitzero"`
@@ -88,6 +90,7 @@ func dumpOf(v *PodView) dumpPod {
 		Namespace: v.Namespace, Name: v.Name, UID: v.UID, Source: v.Source,
 		Admitted: v.Admitted, Waiting: v.Waiting, WaitingSince: v.WaitingSince,
 		Stage: v.Stage, Work: v.Work, WorkSince: v.WorkSince, RetryAt: v.RetryAt,
+		Pending: v.Pending, Failures: v.Failures,
 		TerminatingSince: v.TerminatingSince, Deadline: v.Deadline, Status: v.Status,
 	}
 	if v.Refused != nil {

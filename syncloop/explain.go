@@ -32,11 +32,13 @@ func (l *SyncLoop) Explain(uid types.UID) (Explanation, bool) {
 	}
 	now := time.Now()
 	e := Explanation{Pod: v.PodRef.String(), UID: uid}
-	e.Lines = append(e.Lines, explainSource(v), explainAdmission(v, now))
-	if line := explainLife(v, now); line != "" {
-		e.Lines = append(e.Lines, line)
+	for _, line := range []string{
+		explainSource(v), l.explainTrouble(v, now), explainAdmission(v, now), explainLife(v, now), explainWork(v, now),
+	} {
+		if line != "" {
+			e.Lines = append(e.Lines, line)
+		}
 	}
-	e.Lines = append(e.Lines, explainWork(v, now))
 	for _, d := range l.doing(uid) {
 		e.Lines = append(e.Lines, fmt.Sprintf("It waits for %s since %s.", d.What, ago(d.Since, now)))
 	}
@@ -57,6 +59,24 @@ func explainSource(v *PodView) string {
 		kind = "static pod"
 	}
 	return fmt.Sprintf("Pod %s is a %s from the source %q.", v.PodRef, kind, v.Source)
+}
+
+// explainTrouble says what is wrong with the source of a pod: what it would say now may
+// be another thing.
+func (l *SyncLoop) explainTrouble(v *PodView, now time.Time) string {
+	if l.cfg.PodConfig == nil || v.Pod == nil {
+		return ""
+	}
+	for _, s := range l.cfg.PodConfig.Status() {
+		switch {
+		case s.Name != v.Source:
+		case s.Ended:
+			return "Its source has ended; what it said last counts."
+		case s.Err != nil:
+			return fmt.Sprintf("Its source is not well since %s; what it said last counts: %s", ago(s.Since, now), said(s.Err.Error()))
+		}
+	}
+	return ""
 }
 
 func explainAdmission(v *PodView, now time.Time) string {
@@ -95,12 +115,23 @@ func explainLife(v *PodView, now time.Time) string {
 
 func explainWork(v *PodView, now time.Time) string {
 	if v.Work != "" && !v.WorkSince.IsZero() {
-		return fmt.Sprintf("A worker %s it since %s.", waitsFor(v.Work), ago(v.WorkSince, now))
+		line := fmt.Sprintf("A worker %s it since %s", waitsFor(v.Work), ago(v.WorkSince, now))
+		if v.Pending {
+			line += "; what was heard meanwhile waits for its end"
+		}
+		return line + "."
 	}
 	if v.RetryAt.IsZero() {
+		if v.Refused != nil {
+			return "" // that is for good
+		}
 		return "No worker is busy with it; the next event about it brings one."
 	}
-	return fmt.Sprintf("No worker is busy with it; it is looked at again in %s, or at the next event about it.",
+	line := "No worker is busy with it; "
+	if v.Failures > 0 {
+		line += "work failed " + count(v.Failures, "time", "times in a row") + "; "
+	}
+	return line + fmt.Sprintf("it is looked at again in %s, or at the next event about it.",
 		max(v.RetryAt.Sub(now), 0).Round(100*time.Millisecond))
 }
 

@@ -163,6 +163,14 @@ func TestHealthTellsOfEachSource(t *testing.T) {
 		require.False(t, c.OK)
 		require.Equal(t, "no such folder", c.LastError)
 		require.Equal(t, "1 pod is kept from it", c.Detail)
+		sleep(time.Minute)
+		e, _ := w.Explain("uid-a")
+		require.Equal(t, "Its source is not well since 1m0s; what it said last counts: no such folder", e.Lines[1])
+
+		reports <- podmanager.Report{}
+		synctest.Wait()
+		e, _ = w.Explain("uid-a")
+		require.Equal(t, "It was admitted.", e.Lines[1])
 		cancel()
 		require.NoError(t, <-done)
 	})
@@ -277,6 +285,43 @@ func TestExplain(t *testing.T) {
 		sleep(100 * time.Second)
 	}, func(c *syncloop.Config) {
 		c.Admission = &admission.Chain{Ledger: admission.NewLedger(), Checks: []admission.Check{{Name: "mine", Handler: refuse}}}
+	})
+}
+
+func TestExplainTellsWhatWaitsAndWhatFailed(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("stuck")
+		w.add(p, pod("fails"))
+		sleep(time.Second)
+		w.update(pod("stuck", func(p *v1.Pod) { p.Labels = map[string]string{"a": "b"} }))
+		sleep(30 * time.Second)
+		e, _ := w.Explain(p.UID)
+		require.Contains(t, e.Lines, "A worker starts or checks it since 31s; what was heard meanwhile waits for its end.")
+		e, _ = w.Explain("uid-fails")
+		require.Regexp(t, `No worker is busy with it; work failed \d times in a row; it is looked at again in `, strings.Join(e.Lines, "\n"))
+		var b bytes.Buffer
+		require.NoError(t, w.Dump(&b))
+		var dump struct {
+			Pods []struct {
+				Name     string
+				Pending  bool
+				Failures int
+			}
+		}
+		require.NoError(t, json.Unmarshal(b.Bytes(), &dump))
+		require.GreaterOrEqual(t, dump.Pods[0].Failures, 2)
+		require.False(t, dump.Pods[0].Pending)
+		require.True(t, dump.Pods[1].Pending)
+	}, func(c *syncloop.Config) {
+		c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+			SyncPod: func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+				if req.Pod.Name == "stuck" {
+					<-ctx.Done()
+					return runtime.SyncResult{}, ctx.Err()
+				}
+				return runtime.SyncResult{}, errors.New("no space left")
+			},
+		})
 	})
 }
 

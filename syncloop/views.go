@@ -32,6 +32,10 @@ type PodView struct {
 	// Work is what a worker does for it now, since WorkSince; empty when idle.
 	Work      lifecycle.Work
 	WorkSince time.Time
+	// Pending tells that something was heard that waits for the end of Work.
+	Pending bool
+	// Failures counts the pieces of work in a row that failed.
+	Failures int
 	// Waiting tells why a pod that should run is not being worked on: it is
 	// not let in yet, or another static pod of its name has not ended. Since
 	// is when that began.
@@ -77,6 +81,7 @@ func (l *SyncLoop) publish(r *record) {
 	v := PodView{
 		PodRef: r.PodRef, Pod: r.pod, Source: r.source, Status: r.status,
 		Stage: r.life.Stage, Work: r.life.Work, WorkSince: r.workSince,
+		Pending: r.life.Pending, Failures: r.life.Failures,
 		RetryAt: r.life.Due, LastError: r.lastErr, Admitted: r.admitted, Refused: r.refused,
 		TerminatingSince: r.life.TerminatingSince, Deadline: r.life.Deadline,
 	}
