@@ -79,10 +79,10 @@ func (l *SyncLoop) judge(ctx context.Context, r *record) admission.Decision {
 	}
 	pod, ask := r.allocated(), l.cfg.Admission.Admit
 	if r.listed.Running {
+		pod, ask = r.counted(), l.askOfRunning
 		if !l.occupies(pod.UID) {
 			l.occupy(pod)
 		}
-		ask = l.askOfRunning
 	}
 	l.judging.Store(pod)
 	d, err := ask(ctx, pod)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubeparts/kubeparts/admission"
+	"github.com/kubeparts/kubeparts/admission/resize"
 	"github.com/kubeparts/kubeparts/podmanager"
 	"github.com/kubeparts/kubeparts/syncloop/podstatus"
 )
@@ -80,6 +81,7 @@ func (l *SyncLoop) keepPlaces(pods []*v1.Pod) {
 		if l.cfg.Admission != nil && (listed.Running || stays) {
 			if past != nil {
 				pod, _ = past.Allocated.Apply(pod)
+				pod = resize.Counted(pod, past.Status)
 			}
 			l.occupy(pod)
 			l.leavesStill(past)

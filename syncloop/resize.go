@@ -61,21 +61,8 @@ func (r *record) allocated() *v1.Pod {
 }
 
 // counted is the pod as the ledger counts it: while its containers still have what
-// they had before, that counts too.
-func (r *record) counted() *v1.Pod {
-	return r.withStatus(r.allocated())
-}
-
-// withStatus is the pod with the status that was said last: the one of its source
-// may be older.
-func (r *record) withStatus(pod *v1.Pod) *v1.Pod {
-	if r.status == nil {
-		return pod
-	}
-	own := *pod
-	own.Status = *r.status
-	return &own
-}
+// they had before, that counts too. The status of its source may be older.
+func (r *record) counted() *v1.Pod { return resize.Counted(r.allocated(), r.status) }
 
 // renew takes a new version of the pod, and tells whether it asks for other
 // resources than the one before.
@@ -166,7 +153,7 @@ func (l *SyncLoop) tryResizes() {
 func (l *SyncLoop) tryResize(r *record, p resize.Pending) {
 	began, before := time.Now(), l.roomOf(r)
 	l.judging.Store(r.pod)
-	v, err := resize.Grant(l.workers.ctx, l.cfg.Admission, l.cfg.Resize, r.size.pod, r.withStatus(r.pod))
+	v, err := resize.Grant(l.workers.ctx, l.cfg.Admission, l.cfg.Resize, r.size.pod, resize.Counted(r.pod, r.status))
 	l.judging.Store(nil)
 	if err != nil {
 		l.log.Error("a resize could not be judged, it is tried again", "pod", r.PodRef.String(), "err", err)
@@ -217,6 +204,8 @@ func (l *SyncLoop) account(r *record) {
 		l.log.Error("a pod that was resized could not be counted", "pod", r.PodRef.String(), "err", err)
 		return
 	}
+	r.takes = nil
+	l.remember(r)
 	l.freed(before.Less(l.roomOf(r)))
 }
 

@@ -363,6 +363,28 @@ func TestResizeThatTheRuntimeRefuses(t *testing.T) {
 	}, refusingResizes(&broken))
 }
 
+// What is granted counts at once, also after a wish that was infeasible: the status
+// says so yet, and what such a pod asks for does not count.
+func TestGrantAfterAnInfeasibleResizeCounts(t *testing.T) {
+	var broken atomic.Bool
+	broken.Store(true)
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("web", cpu("1"))
+		w.add(p)
+		swaps := asks(p, "1", 2)
+		swaps.Spec.Containers[0].Resources.Requests[v1.ResourceMemory] = resource.MustParse("1Mi")
+		w.update(swaps)
+		require.Equal(t, v1.PodReasonInfeasible, w.said(p.UID, v1.PodResizePending).Reason)
+		w.update(asks(p, "2", 3))
+		require.Equal(t, "1 2 1", w.has(p.UID))
+		require.Equal(t, int64(2000), w.used())
+		w.add(pod("late", cpu("2")))
+		require.Equal(t, "OutOfcpu", w.sink.Status("uid-late").Reason)
+	}, checked("3"), refusingResizes(&broken), func(c *syncloop.Config) {
+		c.Resize.Swaps = func(*v1.Pod, *v1.Container) bool { return true }
+	})
+}
+
 // A wish that has to wait says nothing about the one before that is being carried
 // out: both are told, each with its generation.
 func TestOneResizeWaitsWhileAnotherIsInProgress(t *testing.T) {
@@ -430,6 +452,48 @@ func TestRestartGoesByTheAllocation(t *testing.T) {
 			c.Store, c.Readmit = &synclooptest.Store{}, policy
 		})
 	}
+}
+
+// What its containers have yet counts after a restart too, for a static pod as well,
+// of whose status its source knows nothing.
+func TestRestartCountsWhatContainersHaveYet(t *testing.T) {
+	for _, policy := range []syncloop.Readmit{syncloop.ReadmitKeep, syncloop.ReadmitRecheck, syncloop.ReadmitFail} {
+		var broken atomic.Bool
+		broken.Store(true)
+		inBubble(t, func(t *testing.T, w *world) {
+			p := pod("web", cpu("2"), static, created(time.Minute))
+			w.sendFrom("file", podmanager.OpAdd, p)
+			w.sendFrom("file", podmanager.OpUpdate, asks(p, "1", 0))
+			require.Equal(t, "2 1 2", w.has(p.UID))
+			w.stop()
+			w.config.Admission.Ledger = admission.NewLedger()
+			w.start()
+			w.sendFrom("file", podmanager.OpAdd, pod("late", cpu("2"), static, created(time.Hour)), asks(p, "1", 0))
+			require.Equal(t, "OutOfcpu", w.sink.Status("uid-late").Reason)
+			require.Equal(t, int64(2000), w.used())
+			broken.Store(false)
+			sleep(time.Minute)
+			require.Equal(t, int64(1000), w.used())
+		}, checked("3"), refusingResizes(&broken), func(c *syncloop.Config) {
+			c.Store, c.Readmit = &synclooptest.Store{}, policy
+		})
+	}
+}
+
+// A place that is kept for a pod until its source speaks is as large as the pod is by
+// now.
+func TestPlaceOfAPodThatBecameSmaller(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		p := pod("web", cpu("2"))
+		w.add(p)
+		w.sendFrom("file", podmanager.OpAdd)
+		w.update(asks(p, "1", 2))
+		sleep(time.Second)
+		require.Equal(t, "1 1 1", w.has(p.UID))
+		w.restart()
+		w.sendFrom("file", podmanager.OpAdd, pod("new", cpu("2"), static))
+		require.Equal(t, v1.PodRunning, w.phase("uid-new"), w.sink.Status("uid-new").Message)
+	}, checked("3"), func(c *syncloop.Config) { c.Sources = []string{"file", "test"} })
 }
 
 // A pod that is being stopped is counted by what it was granted for as long as it

@@ -76,6 +76,27 @@ func (a *Allocation) applyTo(list []v1.Container) (applied []v1.Container, diffe
 	return applied, differs
 }
 
+// Counted is a pod as a ledger is to count it that was granted what its spec says:
+// with the status that was said last, nil for its own. That tells what its containers
+// have yet; but where it calls a resize infeasible, of which the pod was granted
+// nothing, it would have the spec passed over, and that is left out. The pod is
+// a copy if anything differs, and shares the rest.
+func Counted(allocated *v1.Pod, said *v1.PodStatus) *v1.Pod {
+	if said == nil {
+		said = &allocated.Status
+	}
+	refused := slices.IndexFunc(said.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodResizePending })
+	if said == &allocated.Status && refused < 0 {
+		return allocated
+	}
+	own := *allocated
+	own.Status = *said
+	if refused >= 0 {
+		own.Status.Conditions = slices.Delete(slices.Clone(said.Conditions), refused, refused+1)
+	}
+	return &own
+}
+
 // Differ tells whether two versions of a pod ask for other resources, for a
 // container that both have or for the pod as a whole.
 func Differ(a, b *v1.Pod) bool {

@@ -51,13 +51,13 @@ func Judge(ctx context.Context, chain *admission.Chain, s Support, allocated, de
 
 // Grant is Judge by the chain's one writer: a resize that fits is reserved for
 // and counted from now on. The status of desired tells what the pod still holds
-// meanwhile; see [admission.Ledger.Update].
+// meanwhile; see [Counted] and [admission.Ledger.Update].
 func Grant(ctx context.Context, chain *admission.Chain, s Support, allocated, desired *v1.Pod) (Verdict, error) {
 	return decide(s, allocated, desired, func() (admission.Decision, error) {
 		if chain == nil {
 			return admission.Decision{Verdict: admission.Admitted()}, nil
 		}
-		return chain.Resize(ctx, desired)
+		return chain.Resize(ctx, Counted(desired, nil))
 	})
 }
 

@@ -290,3 +290,34 @@ func TestMessages(t *testing.T) {
 	reason, _ = resize.RefusedEvent(resize.Verdict{Outcome: resize.Infeasible}, pod)
 	require.Equal(t, "ResizeInfeasible", reason)
 }
+
+// A status that calls a resize infeasible would have the ledger pass over the spec,
+// which is what the pod was granted.
+func TestCounted(t *testing.T) {
+	pod := admissiontest.NewPod("a", "cpu=2").Pod
+	require.Same(t, pod, resize.Counted(pod, nil))
+	had := v1.ResourceRequirements{Requests: admissiontest.Resources("cpu=1")}
+	said := &v1.PodStatus{
+		Conditions:        []v1.PodCondition{{Type: v1.PodReady}, {Type: v1.PodResizePending, Status: v1.ConditionTrue, Reason: v1.PodReasonInfeasible}},
+		ContainerStatuses: []v1.ContainerStatus{{Name: "main", Resources: &had, AllocatedResources: had.Requests}},
+	}
+	before := said.DeepCopy()
+	for _, counted := range []*v1.Pod{resize.Counted(pod, said), resize.Counted(&v1.Pod{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec, Status: *said}, nil)} {
+		ledger := admission.NewLedger()
+		require.NoError(t, ledger.Add(counted))
+		require.EqualValues(t, 2000, ledger.UsedOf(v1.ResourceCPU))
+		require.Equal(t, said.ContainerStatuses, counted.Status.ContainerStatuses)
+		require.Len(t, counted.Status.Conditions, 1)
+	}
+	require.Equal(t, before, said)
+	require.Empty(t, pod.Status)
+
+	// So it is granted, too, where a host passes such a status.
+	chain := admissiontest.NewChain(admissiontest.NewNode("n", "cpu=4"), with(pod, "cpu=1"))
+	desired := pod.DeepCopy()
+	desired.Status = *said
+	v, err := resize.Grant(t.Context(), chain, resize.Support{}, with(pod, "cpu=1"), desired)
+	require.NoError(t, err)
+	require.Equal(t, resize.Fits, v.Outcome)
+	require.EqualValues(t, 2000, chain.Ledger.UsedOf(v1.ResourceCPU))
+}
