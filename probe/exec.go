@@ -38,7 +38,10 @@ func (p *Exec) Probe(ctx context.Context, target Target) (Response, error) {
 	case ctx.Err() != nil:
 		return Response{Result: Unknown}, ctx.Err()
 	}
-	command := expandCommand(target.Action.Exec.Command, target.Env)
+	command, err := expandCommand(target.Action.Exec.Command, target.Env)
+	if err != nil {
+		return Response{Result: Unknown}, err
+	}
 	began := time.Now()
 	var stdout, stderr head
 	code, err := p.Execer.Exec(ctx, target.ContainerID, command, runtime.ExecIO{Stdout: &stdout, Stderr: &stderr})
@@ -70,21 +73,37 @@ func timedOut(ctx context.Context, command []string, began time.Time) error {
 	return fmt.Errorf("%w: %q timed out after %s", ErrTimedOut, strings.Join(command, " "), after)
 }
 
-func expandCommand(command []string, env []v1.EnvVar) []string {
+func expandCommand(command []string, env []v1.EnvVar) ([]string, error) {
+	var values map[string]string // made for the first reference
+	left := runtime.MaxExpanded
 	lookup := func(name string) (string, bool) {
-		// The last of several variables of one name holds.
-		for i := len(env) - 1; i >= 0; i-- {
-			if env[i].Name == name {
-				return env[i].Value, true
-			}
+		if values == nil {
+			values = literals(env)
 		}
-		return "", false
+		value, ok := values[name]
+		if left -= len(value); left < 0 {
+			return "", ok
+		}
+		return value, ok
 	}
 	expanded := make([]string, len(command))
 	for i, arg := range command {
 		expanded[i] = runtime.Expand(arg, lookup)
 	}
-	return expanded
+	if left < 0 {
+		return nil, runtime.ErrExpanded
+	}
+	return expanded, nil
+}
+
+// literals are the values that a spec gives literally; the last of several variables
+// of one name holds.
+func literals(env []v1.EnvVar) map[string]string {
+	values := make(map[string]string, len(env))
+	for i := range env {
+		values[env[i].Name] = env[i].Value
+	}
+	return values
 }
 
 // head keeps the beginning of what is written to it, and takes the rest.

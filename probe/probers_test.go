@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -295,6 +296,25 @@ func TestUnknownNameFails(t *testing.T) {
 	r, err := new(probe.HTTP).Probe(ctx, target)
 	require.NoError(t, err)
 	require.Equal(t, probe.Failure, r.Result)
+}
+
+// Half a megabyte of a manifest could ask for ten gigabytes at each attempt.
+func TestExecReferencesThatExpandWithoutEndAreRefused(t *testing.T) {
+	ran := 0
+	exec := &probe.Exec{Execer: execFunc(func([]string) (int, error) { ran++; return 0, nil })}
+	env := []v1.EnvVar{{Name: "A", Value: strings.Repeat("x", 100_000)}}
+	try := func(command ...string) probe.Attempt {
+		return probe.Try(t.Context(), exec, probe.Target{Env: env, Action: v1.ProbeHandler{Exec: &v1.ExecAction{Command: command}}}, time.Minute)
+	}
+	for _, command := range [][]string{
+		{"true", strings.Repeat("$(A)", 100_000)},
+		slices.Repeat([]string{"$(A)"}, 100_000),
+	} {
+		require.ErrorIs(t, try(command...).Err, runtime.ErrExpanded)
+	}
+	require.Zero(t, ran)
+	require.NoError(t, try(slices.Repeat([]string{"$(A)"}, runtime.MaxExpanded/100_000)...).Err)
+	require.Equal(t, 1, ran)
 }
 
 func TestExecExpandsLiteralVariables(t *testing.T) {

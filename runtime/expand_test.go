@@ -42,9 +42,18 @@ func TestExpand(t *testing.T) {
 		"100$ and $(A)":   "100$ and 1",
 		"$(A)$":           "1$",
 		"$(UNKNOWN$$(A))": "$(UNKNOWN$$(A))",
+		"$(A)$(B$$$$$(C$": "1$(B$$$(C$", // what is escaped behind a reference without its end
 	} {
 		require.Equal(t, want, runtime.Expand(in, vars), in)
 	}
+}
+
+// A manifest of some megabytes must not take minutes.
+func TestExpandTakesTimeOfItsLength(t *testing.T) {
+	open := strings.Repeat("$(", 1<<22)
+	require.True(t, open == runtime.Expand(open, lookup(nil)))
+	unknown := strings.Repeat("$(A)", 1<<20)
+	require.True(t, unknown == runtime.Expand(unknown, lookup(nil)))
 }
 
 func FuzzExpand(f *testing.F) {

@@ -12,13 +12,6 @@ import (
 	"github.com/kubeparts/kubeparts/runtime"
 )
 
-// maxExpanded bounds, in bytes, what all references of a container come to. It
-// is more than any kernel takes as arguments and environment of a process; forty
-// variables, each twice the one before, would be more than any machine has.
-const maxExpanded = 8 << 20
-
-var errExpanded = fmt.Errorf("references of the container expand to more than %d MiB", maxExpanded>>20)
-
 // environment is an environment under construction: names are unique, and keep
 // the place of their first definition.
 type environment struct {
@@ -31,8 +24,8 @@ type environment struct {
 
 // spend takes what a reference came to off the budget.
 func (e *environment) spend(value string) error {
-	if e.expanded += len(value); e.expanded > maxExpanded {
-		return errExpanded
+	if e.expanded += len(value); e.expanded > runtime.MaxExpanded {
+		return runtime.ErrExpanded
 	}
 	return nil
 }

@@ -221,12 +221,12 @@ func TestReferencesThatExpandWithoutEndAreRefused(t *testing.T) {
 		fields = append(fields, v1.EnvVar{Name: fmt.Sprintf("F%d", i), ValueFrom: fieldRef("metadata.annotations")})
 	}
 	_, err = environmentOf(&v1.Container{Env: fields}, facts)
-	require.ErrorIs(t, err, errExpanded)
+	require.ErrorIs(t, err, runtime.ErrExpanded)
 
 	long := &environment{}
 	long.set("LONG", strings.Repeat("x", 1<<20))
 	_, err = expandAll([]string{"echo", strings.Repeat("$(LONG)", 1<<20)}, long)
 	require.EqualError(t, err, "[1]: references of the container expand to more than 8 MiB")
 	_, err = subPathOf(&v1.VolumeMount{SubPathExpr: "$(LONG)"}, long)
-	require.ErrorIs(t, err, errExpanded)
+	require.ErrorIs(t, err, runtime.ErrExpanded)
 }

@@ -240,7 +240,7 @@ func subPathOf(m *v1.VolumeMount, env *environment) (string, error) {
 		return "", fmt.Errorf("subPathExpr: missing value for %s", strings.Join(missing, ", "))
 	}
 	if tooLong {
-		return "", fmt.Errorf("subPathExpr: %w", errExpanded)
+		return "", fmt.Errorf("subPathExpr: %w", runtime.ErrExpanded)
 	}
 	return path, nil
 }
