@@ -230,5 +230,15 @@ func askDump(ctx context.Context, c *client, args []string) error {
 	if len(args) > 0 {
 		return noName(args)
 	}
-	return c.print(ctx, "/dump", nil)
+	body, err := c.get(ctx, http.MethodGet, "/dump", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	_, err = c.stdout.Write(plainJSON(data))
+	return err
 }

@@ -27,7 +27,7 @@ type client struct {
 }
 
 func (c *client) fail(err error) int {
-	fmt.Fprintln(c.stderr, "nodeagent:", err)
+	fmt.Fprintln(c.stderr, "nodeagent:", oneLine(err.Error()))
 	return exitFault
 }
 
@@ -91,7 +91,7 @@ func (c *client) fetch(ctx context.Context, path string, query url.Values, into 
 	if err := json.Indent(&indented, data, "", "  "); err != nil {
 		return false, err
 	}
-	_, err = indented.WriteTo(c.stdout)
+	_, err = c.stdout.Write(plainJSON(indented.Bytes()))
 	return true, err
 }
 

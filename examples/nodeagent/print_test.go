@@ -65,7 +65,7 @@ func TestTable(t *testing.T) {
 	require.NoError(t, writeTable(&b, []*v1.Pod{
 		podWith("ready", ready()),
 		podWith("crash", waiting("CrashLoopBackOff", "back-off\n20s \x1b[31mred", 2)),
-		podWith("toobig", v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOfcpu", Message: "no room"}),
+		podWith("toobig", v1.PodStatus{Phase: v1.PodFailed, Reason: "OutOf\u009bcpu", Message: "no room"}),
 		podWith("done", v1.PodStatus{Phase: v1.PodSucceeded}),
 		podWith("unready", v1.PodStatus{Phase: v1.PodRunning, ContainerStatuses: []v1.ContainerStatus{{Name: "main"}}}),
 		initPod, leaving, growing, taken,
@@ -200,6 +200,17 @@ func TestJSONIsOneList(t *testing.T) {
 	require.Equal(t, "Node", list.Items[0].Kind)
 	require.Equal(t, "Pod", list.Items[1].Kind)
 	require.Empty(t, pod.Kind, "the pod itself is not written to")
+}
+
+func TestJSONIsFitForTerminals(t *testing.T) {
+	pod := podWith("a", ready())
+	pod.Status.Message = "\x1b[2J\u009b31m\u202egnp\x7f\U000e0041 ä 漢"
+	var b bytes.Buffer
+	require.NoError(t, writeJSON(&b, newNode("n", "127.0.0.1", defaultCapacity()), []*v1.Pod{pod}))
+	require.Contains(t, b.String(), `"\u001b[2J\u009b31m\u202egnp\u007f\udb40\udc41 ä 漢"`)
+	var list struct{ Items []v1.Pod }
+	require.NoError(t, json.Unmarshal(b.Bytes(), &list))
+	require.Equal(t, pod.Status.Message, list.Items[1].Status.Message)
 }
 
 func TestCapacity(t *testing.T) {

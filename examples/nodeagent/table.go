@@ -26,7 +26,7 @@ func writeTable(w io.Writer, pods []*v1.Pod, wrong map[types.UID]string, now tim
 	for _, pod := range sorted(pods) {
 		ready, total := readyContainers(pod)
 		fmt.Fprintf(tw, "%s\t%s\t%d/%d\t%s\t%d\t%s\t%s\n", pod.Namespace, pod.Name, ready, total,
-			statusWord(pod), restarts(pod), age(pod, now), message(pod, wrong[pod.UID]))
+			oneLine(statusWord(pod)), restarts(pod), age(pod, now), message(pod, wrong[pod.UID]))
 	}
 	return tw.Flush()
 }

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kubeparts/kubeparts/podmanager"
 )
 
 const (
@@ -57,6 +59,9 @@ func (c *checker) annotations(path *field.Path) {
 		if n, err := strconv.ParseInt(cost, 10, 32); err != nil || strconv.FormatInt(n, 10) != cost {
 			c.invalid(path.Key(annotationDeletionCost), cost, "must be a 32bit integer")
 		}
+	}
+	if _, ok := annotations[podmanager.AnnotationMirror]; ok {
+		c.forbidden(path.Key(podmanager.AnnotationMirror), "a mirror stands in the API; whoever has this annotation never runs")
 	}
 	for _, key := range sortedKeys(annotations) {
 		if key == annotationSeccompPod || strings.HasPrefix(key, annotationSeccompPrefix) {

@@ -233,6 +233,21 @@ func TestListThatIsNone(t *testing.T) {
 
 // Equal inputs have equal UIDs, and whatever tells two pods apart tells their
 // UIDs apart.
+func TestStatusInAManifestIsNobodysWord(t *testing.T) {
+	r := Decoder{NodeName: "n"}.Decode([]byte(smallest+`
+status:
+  phase: Running
+  qosClass: Guaranteed
+  reason: "\e[2J"
+  podIP: 169.254.169.254
+  startTime: 1900-01-01T00:00:00Z
+  allocatedResources: {cpu: 1m}
+  containerStatuses: [{name: c, image: "", imageID: "", ready: true, restartCount: 2147483647}]
+`), "/a")
+	require.Empty(t, r.Errors)
+	require.Equal(t, v1.PodStatus{Phase: v1.PodPending}, r.Pods[0].Status)
+}
+
 func TestUID(t *testing.T) {
 	uid := func(d Decoder, manifest, origin string) string {
 		r := d.Decode([]byte(manifest), origin)

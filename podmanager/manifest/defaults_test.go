@@ -54,8 +54,6 @@ func TestDefaults(t *testing.T) {
 
 		{"the one service account", pod(`serviceAccount: old`), `{spec: {serviceAccountName: old, serviceAccount: old}}`},
 		{"both service accounts", pod(`serviceAccount: old, serviceAccountName: new`), `{spec: {serviceAccountName: new, serviceAccount: new}}`},
-		{"the one IP wins", smallest + `status: {phase: Running, podIP: 1.1.1.1, podIPs: [{ip: 2.2.2.2}, {ip: "::1"}]}`, `{status: {phase: Pending, podIP: 1.1.1.1, podIPs: [{ip: 1.1.1.1}]}}`},
-		{"the first of the IPs", smallest + `status: {podIPs: [{ip: 2.2.2.2}]}`, `{status: {podIP: 2.2.2.2}}`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := Decoder{NodeName: "n", AllowAPIReferences: true}.Decode([]byte(tc.manifest), "f")

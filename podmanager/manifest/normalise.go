@@ -14,19 +14,11 @@ var initContainerAnnotations = []string{
 
 // normalise writes fields that the API knows in two forms into both.
 func normalise(pod *v1.Pod) {
-	spec, status := &pod.Spec, &pod.Status
+	spec := &pod.Spec
 	if spec.ServiceAccountName == "" {
 		spec.ServiceAccountName = spec.DeprecatedServiceAccount
 	}
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
-
-	// The one IP wins over the list where the two disagree.
-	if status.PodIP != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != status.PodIP) {
-		status.PodIPs = []v1.PodIP{{IP: status.PodIP}}
-	}
-	if len(status.PodIPs) > 0 {
-		status.PodIP = status.PodIPs[0].IP
-	}
 
 	for _, key := range initContainerAnnotations {
 		delete(pod.Annotations, key)

@@ -35,6 +35,8 @@ func TestRulesMetadata(t *testing.T) {
 
 		{metadata(`annotations: {controller.kubernetes.io/pod-deletion-cost: "-5"}`), nil},
 		{metadata(`annotations: {controller.kubernetes.io/pod-deletion-cost: "+5"}`), refused("metadata.annotations[controller.kubernetes.io/pod-deletion-cost]" + invalid)},
+		// It would pass for the mirror of another pod, and be silently left alone.
+		{metadata(`annotations: {kubernetes.io/config.mirror: ""}`), refused("metadata.annotations[kubernetes.io/config.mirror]" + forbidden)},
 		{metadata(`annotations: {seccomp.security.alpha.kubernetes.io/pod: localhost/a/b}`), nil},
 		{metadata(`annotations: {seccomp.security.alpha.kubernetes.io/pod: localhost/../b}`), refused("metadata.annotations[seccomp.security.alpha.kubernetes.io/pod]" + invalid)},
 		{metadata(`annotations: {container.seccomp.security.alpha.kubernetes.io/c: nonsense}`), refused("metadata.annotations[container.seccomp.security.alpha.kubernetes.io/c]" + invalid)},

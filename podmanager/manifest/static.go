@@ -50,7 +50,9 @@ func (m *decoding) setStatic(pod *v1.Pod, hash string) {
 	if m.Source != podmanager.SourceHTTP {
 		tolerateNoExecute(&pod.Spec)
 	}
-	pod.Status.Phase = v1.PodPending
+	// What a status says is for the agent to find out: requests are counted, classes
+	// given and deadlines reckoned by it.
+	pod.Status = v1.PodStatus{Phase: v1.PodPending}
 }
 
 // tolerateNoExecute makes sure that no taint drives the pod away, also where the
