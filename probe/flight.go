@@ -198,7 +198,10 @@ func (m *Manager) ask(f *flight) (a Attempt) {
 				"panic", r, "stack", string(debug.Stack()))
 		}
 	}()
-	return ask(f.ctx, m.cfg.Prober, f.target)
+	if a = ask(f.ctx, m.cfg.Prober, f.target); a.Err != nil {
+		_ = a.Err.Error() // what panics, as that of a nil pointer may, does it here
+	}
+	return a
 }
 
 // land takes what an attempt came to, and returns what takes its place.

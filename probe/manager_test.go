@@ -369,6 +369,24 @@ func TestProberThatPanicsHarmsNobody(t *testing.T) {
 	})
 }
 
+// brokenError is an error as a Prober gives it that returns a nil pointer of its own.
+type brokenError struct{ text string }
+
+func (e *brokenError) Error() string { return e.text }
+
+func TestErrorThatPanicsHarmsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, probe.Config{Prober: probe.Func(func(context.Context, probe.Target) (probe.Response, error) {
+			var err *brokenError
+			return probe.Response{}, err
+		})})
+		w.Set(ref("a"), probe.Container{Name: "app", State: running("1"), Probes: []probe.Probe{named(probe.Readiness, probe.Settings{})}})
+		w.pass(time.Minute)
+		require.Len(t, w.events, 1)
+		require.Contains(t, w.events[0], "Readiness probe errored and resulted in unknown state: the prober panicked: ")
+	})
+}
+
 func TestTenThousandThatFailAreOnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, probe.Config{})

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"math"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -42,8 +43,12 @@ type Settings struct {
 	SuccessThreshold, FailureThreshold int32
 }
 
-// minPeriod bounds how often a probe can ask to be made.
-const minPeriod = 10 * time.Millisecond
+const (
+	// minPeriod bounds how often a probe can ask to be made.
+	minPeriod = 10 * time.Millisecond
+	// longest is the most that the API can say, 68 years: sums of it are times still.
+	longest = math.MaxInt32 * time.Second
+)
 
 // SettingsOf reads the settings of a probe of the API.
 func SettingsOf(p *v1.Probe) Settings {
@@ -57,11 +62,11 @@ func SettingsOf(p *v1.Probe) Settings {
 }
 
 func (s Settings) withDefaults() Settings {
-	s.InitialDelay = max(s.InitialDelay, 0)
+	s.InitialDelay = min(max(s.InitialDelay, 0), longest)
 	if s.Period <= 0 {
 		s.Period = 10 * time.Second
 	}
-	s.Period = max(s.Period, minPeriod)
+	s.Period = min(max(s.Period, minPeriod), longest)
 	if s.Timeout <= 0 {
 		s.Timeout = time.Second
 	}

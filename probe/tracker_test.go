@@ -94,7 +94,7 @@ func TestSettingsWithoutSense(t *testing.T) {
 		"long, of the API": SettingsOf(&v1.Probe{
 			InitialDelaySeconds: 1<<31 - 1, PeriodSeconds: 1<<31 - 1, TimeoutSeconds: 1<<31 - 1, SuccessThreshold: 1<<31 - 1, FailureThreshold: 1<<31 - 1,
 		}),
-		"huge": {Period: 1<<63 - 1, Timeout: 1<<63 - 1, SuccessThreshold: 1<<31 - 1, FailureThreshold: 1<<31 - 1},
+		"huge": {InitialDelay: 1<<63 - 1, Period: 1<<63 - 1, Timeout: 1<<63 - 1, SuccessThreshold: 1<<31 - 1, FailureThreshold: 1<<31 - 1},
 	} {
 		got := s.withDefaults()
 		require.GreaterOrEqual(t, got.InitialDelay, time.Duration(0), name)
@@ -105,6 +105,9 @@ func TestSettingsWithoutSense(t *testing.T) {
 		now := time.Now()
 		tracker := NewTracker(Liveness, s, 0.9)
 		tracker.Look(now, State{ContainerID: "1", Running: true, Started: true, StartedAt: now})
+		late := NewTracker(Liveness, s, 0.9)
+		late.Look(now, State{ContainerID: "1", Running: true, Started: true})
+		require.False(t, late.Due().Before(now.Add(got.InitialDelay)), name)
 		for range 5 {
 			require.False(t, tracker.Due().IsZero(), name)
 			now = tracker.Due()
