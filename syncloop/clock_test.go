@@ -140,3 +140,34 @@ func clockJumps(t *testing.T, off time.Duration, away bool) {
 		c.Runtime = j
 	})
 }
+
+// What was ready before a jump is ready after it: an instance is known by its ID, for
+// its start may lie in the future.
+func TestReadinessOutlivesAJumpOfTheClock(t *testing.T) {
+	for name, off := range map[string]time.Duration{"forward": -time.Hour, "back": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			var j *jump
+			inProbedWorld(t, func(t *testing.T, w *world) {
+				w.stop()
+				withStore(w)
+				w.start()
+				p := pod("web", ready(every(10)))
+				w.add(p)
+				sleep(10 * time.Minute)
+				require.True(t, w.isReady(p.UID))
+				w.stop()
+				sleep(time.Second)
+				j.at, j.off = time.Now(), off
+				w.config.Store = jumpStore{w.store, j}
+				w.start()
+				w.add(p)
+				sleep(time.Minute)
+				require.Equal(t, []bool{false, true}, w.readiness(p.UID))
+				require.Len(t, w.observed(p.UID).Containers, 1)
+			}, func(c *syncloop.Config) {
+				j = &jump{Fake: c.Runtime.(*runtimetest.Fake)}
+				c.Runtime = j
+			})
+		})
+	}
+}

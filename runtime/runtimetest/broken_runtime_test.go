@@ -83,6 +83,48 @@ func TestBrokenRuntimes(t *testing.T) {
 			res.RetryAt = time.Time{}
 			return res, err
 		})},
+		{"sync-start", "tells of failures alone", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			res, err := rt.SyncPod(ctx, req)
+			res.Containers = slices.DeleteFunc(res.Containers, func(r runtime.StartResult) bool { return r.Reason == "" })
+			return res, err
+		})},
+		{"restart-rest", "acts as long as something waits", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			res, err := rt.SyncPod(ctx, req)
+			res.Acted = res.Acted || !res.RetryAt.IsZero()
+			return res, err
+		})},
+		{"restart-rest", "keeps every instance", func(rt *fake) runtime.Runtime {
+			dead := map[string]runtime.ContainerStatus{}
+			return status(func(st *runtime.PodStatus) {
+				for _, c := range st.Containers {
+					if c.State == runtime.StateExited {
+						dead[c.ID] = c
+					}
+				}
+				for id, c := range dead {
+					if c.Name == "main" && !slices.ContainsFunc(st.Containers, func(c runtime.ContainerStatus) bool { return c.ID == id }) {
+						st.Containers = append(st.Containers, c)
+					}
+				}
+				st.Sort()
+			})(rt)
+		}},
+		{"restart-grace", "gives each container the grace of its pod", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Pod = req.Pod.DeepCopy()
+			if p := req.Pod.Spec.Containers[0].LivenessProbe; p != nil {
+				p.TerminationGracePeriodSeconds = nil
+			}
+			return rt.SyncPod(ctx, req)
+		})},
+		{"restart-all", "knows of no such rule", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.RestartAll = false
+			return rt.SyncPod(ctx, req)
+		})},
+		{"restart-stopped", "counts its sandboxes from 0 each time", status(func(st *runtime.PodStatus) {
+			for i := range st.Sandboxes {
+				st.Sandboxes[i].Attempt = 0
+			}
+		})},
 		{"restart-liveness", "does not look at verdicts", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			req.Probes = runtime.ProbeVerdicts{}
 			return rt.SyncPod(ctx, req)
@@ -159,6 +201,10 @@ func TestBrokenRuntimes(t *testing.T) {
 		})},
 		{"kill-forced", "gives no grace", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
 			req.Deadline = time.Now()
+			return rt.KillPod(ctx, req)
+		})},
+		{"kill-begun", "goes by the grace alone", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+			req.Deadline = time.Now().Add(req.Grace)
 			return rt.KillPod(ctx, req)
 		})},
 		{"kill-sooner", "sticks to the first deadline", func(rt *fake) runtime.Runtime {

@@ -17,6 +17,7 @@ var killRules = []rule[*runtimeCase]{
 	{"kill-again", "KillPod may be called again, and for a pod that is not known.", killAgain},
 	{"kill-without-spec", "KillPod stops a pod that only the runtime knows, without its spec.", killWithoutSpec},
 	{"kill-forced", "KillPod kills what still runs at the deadline, and not before.", killForced},
+	{"kill-begun", "The Deadline holds also where the Grace would end later: the stop began before.", killBegun},
 	{"kill-sooner", "KillPod called again with an earlier deadline moves the stop forward, for both calls.", killSooner},
 	{"kill-later", "KillPod called again with a later deadline changes nothing.", killLater},
 	{"kill-cancel", "When its context ends, KillPod returns soon, with the context's error.", killCancel},
@@ -115,6 +116,16 @@ func killForced(c *runtimeCase) error {
 		return errors.New("its exit code is 0 although it was killed")
 	}
 	return notBefore(main.FinishedAt, asked, shortGrace)
+}
+
+func killBegun(c *runtimeCase) error {
+	pod, err := c.stubborn()
+	if err != nil {
+		return err
+	}
+	req := killRequest(pod, shortGrace)
+	req.Grace = c.longGrace()
+	return c.result("KillPod", async(func() error { return c.KillPod(c.ctx, req) }))
 }
 
 // underWay begins to kill a pod whose container ignores being asked to stop.

@@ -17,8 +17,12 @@ var restartRules = []rule[*runtimeCase]{
 	{"restart-ended", "A container that is said to have ended for good is not started, also if the runtime knows nothing of it.", restartEnded},
 	{"restart-count", "A container that is restarted has a new ID, and a restart count that is one more; the instance before it comes after it in the status.", restartCount},
 	{"restart-backoff", "A container that ends again and again has to wait, with the reason CrashLoopBackOff and the time to come back.", restartBackoff},
+	{"restart-rest", "While a container waits, passes do nothing more once the instances that nobody needs were removed.", restartRest},
+	{"restart-all", "A rule that restarts all containers has each begin anew, with a restart count that is one more, and leaves nothing of what was before.", restartAll},
+	{"restart-stopped", "A pod that was stopped as a whole starts again in another sandbox, of a higher attempt, and its restart counts go on.", restartStopped},
 	{"restart-definition", "A container of another definition is restarted, with the hash of the new one.", restartDefinition},
 	{"restart-liveness", "A container whose liveness probe failed is killed and restarted; the verdict counts for that instance alone.", restartLiveness},
+	{"restart-grace", "A container that is killed for its liveness probe gets the grace of that probe, where it has one.", restartGrace},
 }
 
 func exitVisible(c *runtimeCase) error {
@@ -152,6 +156,79 @@ func restartBackoff(c *runtimeCase) error {
 	return nil
 }
 
+func restartRest(c *runtimeCase) error {
+	p, err := c.Programs.exits(3)
+	if err != nil {
+		return err
+	}
+	pod := c.pod(v1.RestartPolicyAlways, p.container("main"))
+	var res runtime.SyncResult
+	err = c.await(func() (rests bool, err error) {
+		res, err = c.sync(pod)
+		return !res.RetryAt.IsZero() && !res.Acted, err
+	})
+	if err != nil {
+		return fmt.Errorf("each pass says that it acted, or does not say when to come back: %w; the last result is %+v", err, res)
+	}
+	st, err := c.PodStatus(c.ctx, pod.UID)
+	if err == nil && len(st.Containers) != 1 {
+		err = fmt.Errorf("its containers are %s, want the newest alone", describe(st))
+	}
+	return err
+}
+
+func restartAll(c *runtimeCase) error {
+	p, err := c.Programs.exits(3)
+	if err != nil {
+		return err
+	}
+	pod := c.pod(v1.RestartPolicyAlways, p.container("main"), c.Programs.RunsForever.container("other"))
+	main := &pod.Spec.Containers[0]
+	main.RestartPolicy = new(v1.ContainerRestartPolicyNever)
+	main.RestartPolicyRules = []v1.ContainerRestartRule{{
+		Action:    v1.ContainerRestartRuleActionRestartAllContainers,
+		ExitCodes: &v1.ContainerRestartRuleOnExitCodes{Operator: v1.ContainerRestartRuleOnExitCodesOpIn, Values: []int32{3}},
+	}}
+	st, err := c.drive(pod, "other to run", inState(runtime.StateRunning, "other"))
+	if err != nil {
+		return err
+	}
+	first := st.Container("other").ID
+	st, err = c.drive(pod, "another instance of other", func(st *runtime.PodStatus) bool {
+		other := st.Container("other")
+		return other != nil && other.ID != first
+	})
+	if err != nil {
+		return err
+	}
+	was := func(i runtime.ContainerStatus) bool { return i.ID == first }
+	if st.Container("other").RestartCount != 1 || slices.ContainsFunc(st.Containers, was) {
+		err = fmt.Errorf("after the first time its containers are %s", describe(st))
+	}
+	return err
+}
+
+func restartStopped(c *runtimeCase) error {
+	pod, before, err := c.server()
+	if err != nil {
+		return err
+	}
+	if err := c.KillPod(c.ctx, killRequest(pod, shortGrace)); err != nil {
+		return err
+	}
+	st, err := c.drive(pod, "main to run again", inState(runtime.StateRunning, "main"))
+	if err != nil {
+		return err
+	}
+	switch now, was := st.Sandboxes[0], before.Sandboxes[0]; {
+	case now.ID == was.ID || now.Attempt <= was.Attempt:
+		err = fmt.Errorf("its newest sandbox is %s of attempt %d after %s of attempt %d", now.ID, now.Attempt, was.ID, was.Attempt)
+	case st.Container("main").SandboxID != now.ID || st.Container("main").RestartCount != 1:
+		err = fmt.Errorf("main is in sandbox %s and has restart count %d, want %s and 1", st.Container("main").SandboxID, st.Container("main").RestartCount, now.ID)
+	}
+	return err
+}
+
 func restartDefinition(c *runtimeCase) error {
 	if err := c.Programs.Other.missing("runs and has another image"); err != nil {
 		return err
@@ -196,4 +273,26 @@ func restartLiveness(c *runtimeCase) error {
 		err = fmt.Errorf("its restart count is %d, want 1", st.Container("main").RestartCount)
 	}
 	return err
+}
+
+func restartGrace(c *runtimeCase) error {
+	pod, err := c.stubborn()
+	if err != nil {
+		return err
+	}
+	pod = pod.DeepCopy()
+	long, short := int64(c.longGrace()/time.Second), int64(shortGrace/time.Second)
+	pod.Spec.TerminationGracePeriodSeconds = &long
+	pod.Spec.Containers[0].LivenessProbe = &v1.Probe{
+		ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"check"}}}, TerminationGracePeriodSeconds: &short,
+	}
+	st, err := c.PodStatus(c.ctx, pod.UID)
+	if err != nil {
+		return err
+	}
+	failed := runtime.ProbeVerdicts{Liveness: map[string]runtime.Verdict{st.Container("main").ID: runtime.VerdictFailure}}
+	return c.result("SyncPod", async(func() error {
+		_, err := c.SyncPod(c.ctx, runtime.SyncRequest{Pod: pod, Status: st, Probes: failed})
+		return err
+	}))
 }

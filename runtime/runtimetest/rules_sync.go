@@ -18,7 +18,7 @@ import (
 var runtimeRules = slices.Concat(syncRules, restartRules, observeRules, killRules, powerRules, runtimeWholeRules)
 
 var syncRules = []rule[*runtimeCase]{
-	{"sync-start", "SyncPod starts the containers of a pod in a ready sandbox.", syncStart},
+	{"sync-start", "SyncPod starts the containers of a pod in a ready sandbox, and has a result of each, without a reason.", syncStart},
 	{"sync-idle", "A pass with nothing to do costs no action.", syncIdle},
 	{"sync-read-only", "SyncPod does not write to what it is given.", syncReadOnly},
 	{"sync-init-order", "Init containers run in order, each to its end before the next one starts, and all before the containers.", syncInitOrder},
@@ -31,14 +31,30 @@ var syncRules = []rule[*runtimeCase]{
 
 func syncStart(c *runtimeCase) error {
 	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("a"), c.Programs.RunsForever.container("b"))
-	res, err := c.sync(pod)
+	var results []runtime.StartResult
+	acted := false
+	err := c.await(func() (bool, error) {
+		res, err := c.sync(pod)
+		if !acted && !res.Acted && err == nil {
+			err = errors.New("the first pass over a pod did not say that it acted")
+		}
+		acted = true
+		results = append(results, res.Containers...)
+		if err != nil {
+			return false, err
+		}
+		st, err := c.PodStatus(c.ctx, pod.UID)
+		return err == nil && inState(runtime.StateRunning, "a", "b")(st), err
+	})
 	if err != nil {
-		return err
+		return fmt.Errorf("waiting for a and b to run: %w", err)
 	}
-	if !res.Acted {
-		return errors.New("the first pass over a pod did not say that it acted")
+	for _, name := range []string{"a", "b"} {
+		if !slices.Contains(results, runtime.StartResult{Container: name}) {
+			return fmt.Errorf("container %s was started, and the results are %+v", name, results)
+		}
 	}
-	st, err := c.drive(pod, "a and b to run", inState(runtime.StateRunning, "a", "b"))
+	st, err := c.PodStatus(c.ctx, pod.UID)
 	if err != nil {
 		return err
 	}

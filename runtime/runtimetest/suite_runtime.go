@@ -159,6 +159,7 @@ func (c *runtimeCase) syncWith(req runtime.SyncRequest) (res runtime.SyncResult,
 	if req.Status, err = c.PodStatus(c.ctx, req.Pod.UID); err != nil {
 		return res, err
 	}
+	req.RestartAll = runtime.RestartAllTriggered(req.Pod, req.Status)
 	return c.SyncPod(c.ctx, req)
 }
 
@@ -168,7 +169,7 @@ func (c *runtimeCase) drive(pod *v1.Pod, what string, until func(*runtime.PodSta
 		if st, err = c.PodStatus(c.ctx, pod.UID); err != nil || until(st) {
 			return true, err
 		}
-		_, err = c.SyncPod(c.ctx, runtime.SyncRequest{Pod: pod, Status: st})
+		_, err = c.SyncPod(c.ctx, runtime.SyncRequest{Pod: pod, Status: st, RestartAll: runtime.RestartAllTriggered(pod, st)})
 		return false, err
 	})
 	if err != nil {
