@@ -90,6 +90,7 @@ func walkPreemption(ctx context.Context, p *page) error {
 
 	p.step("Who gives way to whom?", "admission.Preemptable")
 	t := &table{}
+	t.row("comes", "runs", "gives way")
 	for _, c := range []struct {
 		by, other string
 		a, b      *v1.Pod
@@ -102,7 +103,7 @@ func walkPreemption(ctx context.Context, p *page) error {
 		t.row(c.by, c.other, admission.Preemptable(c.a, c.b))
 	}
 	p.out("%s", t)
-	p.why(`The last line is only asked for critical pods: priority protects, and does not
-		choose among those that are not protected.`)
+	p.why(`Priority protects; it does not choose among those that are not protected. Nobody
+		asks for the last line, for only critical pods preempt.`)
 	return nil
 }

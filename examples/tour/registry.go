@@ -33,6 +33,7 @@ var chapters = []chapter{
 	}},
 	{"What should run here? (package podmanager)", []mechanism{
 		{"manifest", "a file becomes a static pod of this node", walkManifest},
+		{"url", "pods from a URL, which may fail or have nothing new", walkURL},
 		{"operations", "a whole list becomes ADD, UPDATE, DELETE, REMOVE, RECONCILE", walkOperations},
 		{"restore", "pods out of a checkpoint, and which source counts as heard", walkRestore},
 		{"checkpoints", "pods on disk, for an agent whose sources are down", walkCheckpoints},

@@ -104,7 +104,7 @@ func TestRegistry(t *testing.T) {
 func TestFunctionsThatStepsCallExist(t *testing.T) {
 	known := map[string]bool{}
 	for _, dir := range []string{
-		"podmanager", "podmanager/manifest", "podmanager/podmanagertest", "admission", "admission/resize", "eviction", "probe",
+		"podmanager", "podmanager/manifest", "podmanager/source", "podmanager/podmanagertest", "admission", "admission/resize", "eviction", "probe",
 		"runtime", "runtime/runtimetest", "syncloop", "syncloop/lifecycle", "syncloop/podstatus",
 		"podmanager/checkpoint", "syncloop/diskstore",
 	} {
