@@ -14,7 +14,8 @@ import (
 // Admit judges the pod and, if it is admitted, makes the reservations of the
 // chain's Reservers and enters it in the ledger. A pod that is entered already is
 // judged without itself and stays entered if it is admitted again; otherwise it
-// is taken out.
+// is taken out. Reservations are made in earnest also where the ledger is a fork: see
+// [Chain.WhatIf].
 //
 // A pod that preempts is entered as well, and its victims are noted as leaving,
 // so that nobody else takes their room: see [Plan] for what the caller owes then.
@@ -115,7 +116,7 @@ type Reserver interface {
 func (c *Chain) reservers() iter.Seq2[int, Reserver] {
 	return func(yield func(int, Reserver) bool) {
 		for i, check := range c.Checks {
-			if r, ok := check.Handler.(Reserver); ok && !yield(i, r) {
+			if r, ok := check.Handler.(Reserver); ok && !c.pretends && !yield(i, r) {
 				return
 			}
 		}

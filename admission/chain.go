@@ -47,6 +47,8 @@ type Chain struct {
 	Patience *Patience
 	// Critical tells which pods are critical; nil is [IsCritical].
 	Critical func(*v1.Pod) bool
+
+	pretends bool // it reserves nothing: see WhatIf
 }
 
 // Check is one handler of a chain, with the name that explanations give it.
@@ -78,6 +80,18 @@ type CheckVerdict struct {
 	Err error
 
 	at int // the check's place in its chain
+}
+
+// WhatIf is a copy of the chain to think in: on a [Ledger.Fork] of its ledger, and its
+// Reservers set nothing aside. What it admits it enters there, and to forget it is to
+// undo that. The caller owns it; it may be made by many goroutines, as a fork may.
+func (c *Chain) WhatIf() *Chain {
+	what := *c
+	what.pretends = true
+	if c.Ledger != nil {
+		what.Ledger = c.Ledger.Fork()
+	}
+	return &what
 }
 
 // Check judges the pod without any effect: a pod that is entered without itself.

@@ -201,6 +201,27 @@ func TestReservations(t *testing.T) {
 	require.False(t, chain.Remove("a"))
 }
 
+// A what-if on a fork sets nothing aside: to drop the fork would not give it back.
+func TestWhatIfReservesNothing(t *testing.T) {
+	first := &devices{free: 1, held: map[string]bool{}}
+	chain := kubeletChain(newNode(resources("pods", "10", "cpu", "2")))
+	chain.Checks = append(chain.Checks, admission.Check{Name: "First", Handler: admission.Allocation{Allocator: first}})
+	require.NoError(t, chain.Enter(newPod("old", resources("cpu", "1"))))
+	what := chain.WhatIf()
+	for _, name := range []string{"a", "b"} {
+		d, err := what.Admit(t.Context(), newPod(name, resources("cpu", "1")))
+		require.NoError(t, err)
+		require.Equal(t, name == "a", d.Outcome == admission.Admit, d.Message)
+	}
+	_, err := what.Resize(t.Context(), newPod("a", nil))
+	require.NoError(t, err)
+	require.True(t, what.Remove("old"))
+	require.Equal(t, &devices{free: 1, held: map[string]bool{}}, first)
+	require.Equal(t, 1, chain.Ledger.Pods())
+	_, err = (&admission.Chain{}).WhatIf().Check(t.Context(), newPod("a", nil))
+	require.ErrorContains(t, err, "Ledger is nil")
+}
+
 func TestPreparedCheckAllocatesNothing(t *testing.T) {
 	node := newNode(resources("pods", "110", "cpu", "8", "memory", "64Gi", "example.com/gpu", "4"))
 	chain := kubeletChain(node)

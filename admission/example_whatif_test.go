@@ -9,9 +9,9 @@ import (
 	"github.com/kubeparts/kubeparts/admission"
 )
 
-// What if? A copy of the chain on a fork of its ledger enters what it admits
-// there, and the node knows nothing of it.
-func ExampleChain_Admit_whatIf() {
+// What if? A copy of the chain enters what it admits in a fork of its ledger, and the
+// node knows nothing of it.
+func ExampleChain_WhatIf() {
 	node := newNode(resources("pods", "110", "cpu", "2"))
 	chain := &admission.Chain{
 		Ledger: admission.NewLedger(),
@@ -20,8 +20,7 @@ func ExampleChain_Admit_whatIf() {
 	}
 	_ = chain.Enter(newPod("old", resources("cpu", "1500m")))
 
-	what := *chain
-	what.Ledger = chain.Ledger.Fork()
+	what := chain.WhatIf()
 	what.Ledger.Remove("old")
 	for _, pod := range []*v1.Pod{newPod("a", resources("cpu", "1")), newPod("b", resources("cpu", "1")), newPod("c", resources("cpu", "1"))} {
 		d, err := what.Admit(context.Background(), pod)

@@ -25,11 +25,10 @@ func walkWhatIf(ctx context.Context, p *page) error {
 	p.out("%s", showVerdict(d.Verdict))
 	p.why("Check is the pure part of Admit: it enters nothing.")
 
-	p.step("What if a were gone?", "admission.Ledger.Fork", "admission.Ledger.Remove", "admission.Chain.Check")
-	fork := chain.Ledger.Fork()
+	p.step("What if a were gone?", "admission.Chain.WhatIf", "admission.Ledger.Fork", "admission.Ledger.Remove", "admission.Chain.Check")
+	whatIf := chain.WhatIf()
+	fork := whatIf.Ledger
 	fork.Remove("uid-a")
-	whatIf := *chain
-	whatIf.Ledger = fork
 	if d, err = whatIf.Check(ctx, big); err != nil {
 		return err
 	}
@@ -39,7 +38,7 @@ func walkWhatIf(ctx context.Context, p *page) error {
 	t.row("fork", showLedger(fork))
 	t.row("ledger", showLedger(chain.Ledger))
 	p.out("%s", t)
-	p.why("A chain is plain data: a copy with another ledger is another question.")
+	p.why("A chain is plain data: a copy with a fork of the ledger is another question, and reserves nothing.")
 
 	p.step("Take it over, or drop it", "admission.Ledger.Add", "admission.Ledger.Commit")
 	if err := fork.Add(big); err != nil {
