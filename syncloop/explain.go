@@ -82,7 +82,7 @@ func (l *SyncLoop) explainTrouble(v *PodView, now time.Time) string {
 func explainAdmission(v *PodView, now time.Time) string {
 	switch {
 	case v.Refused != nil:
-		return fmt.Sprintf("It was rejected, for good: %s: %s.", v.Refused.Reason, strings.TrimPrefix(v.Refused.Message, "Pod was rejected: "))
+		return fmt.Sprintf("It was rejected, for good: %s: %s.", v.Refused.Reason, trimStop(strings.TrimPrefix(v.Refused.Message, "Pod was rejected: ")))
 	case v.Waiting != "":
 		return fmt.Sprintf("It waits since %s: %s", ago(v.WaitingSince, now), v.Waiting)
 	case v.Admitted:
@@ -155,7 +155,7 @@ func explainStatus(v *PodView) []string {
 	if s.Message != "" {
 		line += ": " + s.Message
 	}
-	lines := []string{strings.TrimRight(line, ". ") + "."}
+	lines := []string{trimStop(line) + "."}
 	for _, c := range s.InitContainerStatuses {
 		lines = append(lines, explainContainer("Init container", c))
 	}
@@ -174,6 +174,9 @@ func explainStatus(v *PodView) []string {
 	}
 	return lines
 }
+
+// trimStop takes the full stop from a message that is to end a sentence.
+func trimStop(text string) string { return strings.TrimRight(text, ". ") }
 
 func explainContainer(kind string, c v1.ContainerStatus) string {
 	line := fmt.Sprintf("%s %s ", kind, c.Name)

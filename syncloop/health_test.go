@@ -254,7 +254,7 @@ func TestExplain(t *testing.T) {
 	refuse := admission.AdmitFunc(func(_ context.Context, req admission.Request) (admission.Verdict, error) {
 		switch req.Pod.Name {
 		case "never":
-			return admission.Rejected("OutOfcpu", "no cpu is left"), nil
+			return admission.Rejected("OutOfcpu", "no cpu is left. "), nil
 		case "later":
 			return admission.RetryLater("Curfew", "come back in the morning", time.Hour), nil
 		}
@@ -269,7 +269,7 @@ func TestExplain(t *testing.T) {
 		sleep(5 * time.Second)
 		for name, want := range map[string][]string{
 			"crash":    {`is a static pod from the source "test"`, "It was admitted.", "It should run.", "waits: CrashLoopBackOff", `exit code 3, Error, I give up\x1b[2J.`, "Condition Ready is False"},
-			"never":    {"It was rejected, for good: OutOfcpu: no cpu is left", "It is Failed: OutOfcpu"},
+			"never":    {"It was rejected, for good: OutOfcpu: no cpu is left.\n", "It is Failed: OutOfcpu"},
 			"later":    {"It waits since 10s: Curfew: come back in the morning", "No worker is busy with it; it is looked at again in 59m50s"},
 			"stubborn": {"It is being stopped since 5s; what still runs in 1m35s is killed.", "A worker stops it since 5s."},
 		} {
