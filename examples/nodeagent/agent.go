@@ -24,7 +24,8 @@ const (
 	settleCheck = 250 * time.Millisecond
 	// redraw is how often the live table is drawn.
 	redraw = 500 * time.Millisecond
-	// progress is how often a stop says which pods it still waits for.
+	// progress is how often a stop looks which pods it still waits for; what it says of
+	// them repeats at a falling rate.
 	progress = time.Second
 )
 

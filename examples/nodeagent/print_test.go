@@ -83,6 +83,16 @@ default     unready   0/1     Running            0          60s   readiness of m
 `, b.String(), "what a process wrote does not reach the terminal as it is")
 }
 
+func TestPodThatIsBeingStoppedIsNotOverYet(t *testing.T) {
+	pod := podWith("a", ready())
+	pod.Status.Phase, pod.Status.Reason = v1.PodFailed, "Terminated"
+	pod.Status.ContainerStatuses[0].State.Running = &v1.ContainerStateRunning{}
+	pod.DeletionTimestamp = &metav1.Time{Time: noon}
+	require.Equal(t, "Terminating", statusWord(pod))
+	pod.Status.ContainerStatuses[0].State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}
+	require.Equal(t, "Terminated", statusWord(pod))
+}
+
 func TestContainersAreCountedAsKubectlDoes(t *testing.T) {
 	pod := podWith("a", ready())
 	pod.Spec.InitContainers = []v1.Container{{Name: "setup"}, {Name: "proxy", RestartPolicy: new(v1.ContainerRestartPolicyAlways)}}

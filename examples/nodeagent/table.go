@@ -78,15 +78,15 @@ func lasting(pod *v1.Pod) []v1.ContainerStatus {
 	return list
 }
 
-// statusWord is the one word that tells most: why the pod failed, what its
+// statusWord is the one word that tells most: that it is being stopped, why it failed, what its
 // first troubled container waits for, how far its init containers are, or else
 // its phase.
 func statusWord(pod *v1.Pod) string {
+	if stopping(pod) {
+		return "Terminating"
+	}
 	if pod.Status.Reason != "" {
 		return pod.Status.Reason
-	}
-	if pod.DeletionTimestamp != nil && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
-		return "Terminating"
 	}
 	done := 0
 	for _, c := range pod.Status.InitContainerStatuses {
@@ -119,6 +119,15 @@ func statusWord(pod *v1.Pod) string {
 		return string(v1.PodPending)
 	}
 	return string(pod.Status.Phase)
+}
+
+// stopping tells whether a pod is on its way to the end. Its status may be ahead of it:
+// what becomes of one that is evicted or shut down is certain before it has stopped.
+func stopping(pod *v1.Pod) bool {
+	ended := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+	return pod.DeletionTimestamp != nil && (!ended || slices.ContainsFunc(lasting(pod), func(c v1.ContainerStatus) bool {
+		return c.State.Running != nil
+	}))
 }
 
 // message is the sentence behind the status word, where there is one, or else
