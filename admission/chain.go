@@ -114,8 +114,11 @@ func (c *Chain) CheckPrepared(ctx context.Context, p *Prepared) (Decision, error
 }
 
 // Updated tells what the checks have to say against a change of a pod that was
-// admitted: see [Updater]. It has no effect.
+// admitted: see [Updater]. It has no effect. To a nil pod nobody has anything to say.
 func (c *Chain) Updated(before, after *v1.Pod) (said []Verdict) {
+	if before == nil || after == nil {
+		return nil
+	}
 	for _, check := range c.Checks {
 		if u, ok := check.Handler.(Updater); ok {
 			if v := u.Updated(before, after); v.Outcome != Admit {

@@ -51,6 +51,11 @@ func TestNilIsAnErrorByName(t *testing.T) {
 	}
 	_, err := resize.Judge(ctx, chain, resize.Support{StaticCPU: true}, nil, nil)
 	require.ErrorContains(t, err, "a pod is nil")
+	features, err := admission.NewDeclaredFeatures("1.36.3")
+	require.NoError(t, err)
+	chain.Checks = admission.KubeletChecks(admission.Kubelet{DeclaredFeatures: features})
+	require.Empty(t, chain.Updated(nil, pod))
+	require.Empty(t, chain.Updated(pod, nil))
 	require.False(t, chain.Ledger.RemovePod(nil))
 	require.False(t, chain.Ledger.HasPod(nil))
 	require.Zero(t, chain.Ledger.Pods())

@@ -34,8 +34,11 @@ const admissionPause = time.Second
 
 // admit asks for a pod to be let in.
 func (l *SyncLoop) admit(ctx context.Context, r *record) {
-	began := time.Now()
+	began, had, room := time.Now(), l.occupies(r.UID), l.roomOf(r.UID)
 	d := l.judge(ctx, r)
+	if had && !l.occupies(r.UID) {
+		l.vacated(room) // its place was kept, and it is refused
+	}
 	if h := l.cfg.Hooks.PodAdmitted; h != nil {
 		h(r.pod, d.Verdict, time.Since(began))
 	}

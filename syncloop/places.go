@@ -124,13 +124,25 @@ func (l *SyncLoop) occupies(uid types.UID) bool {
 	return l.cfg.Admission != nil && l.cfg.Admission.Ledger.Has(uid)
 }
 
+// roomOf is what the ledger counts for a pod.
+func (l *SyncLoop) roomOf(uid types.UID) (room admission.Requests) {
+	if l.cfg.Admission != nil {
+		room, _ = l.cfg.Admission.Ledger.Held(admission.Key(uid))
+	}
+	return room
+}
+
 // vacate frees the place of a pod that is gone.
 func (l *SyncLoop) vacate(uid types.UID) {
+	room := l.roomOf(uid)
 	if l.occupies(uid) {
-		key := admission.Key(uid)
-		room, _ := l.cfg.Admission.Ledger.Held(key)
-		l.cfg.Admission.Remove(key)
-		l.resizes.Freed(room)
-		l.askAgain()
+		l.cfg.Admission.Remove(admission.Key(uid))
+		l.vacated(room)
 	}
+}
+
+// vacated tells those that wait that a place became free, and how large it was.
+func (l *SyncLoop) vacated(room admission.Requests) {
+	l.resizes.Freed(room)
+	l.askAgain()
 }

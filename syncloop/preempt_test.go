@@ -251,6 +251,35 @@ func TestParkedPodIsDeleted(t *testing.T) {
 	}, preempting("1"))
 }
 
+// A parked pod that is refused after all gives its room back to those that wait for
+// some.
+func TestRoomOfAParkedPodThatIsRefused(t *testing.T) {
+	var refuse atomic.Bool
+	inBubble(t, func(t *testing.T, w *world) {
+		victim, web := pod("victim", cpu("1"), stubborn, grace(30)), pod("web", guaranteed("1"))
+		w.add(web, victim)
+		w.sendFrom("file", podmanager.OpAdd, pod("critical", cpu("1"), static))
+		require.NotNil(t, w.waits("uid-critical"))
+		grown := web.DeepCopy()
+		guaranteed("2")(grown)
+		w.update(grown)
+		require.NotNil(t, w.said(web.UID, v1.PodResizePending))
+		refuse.Store(true)
+		sleep(33 * time.Second)
+		require.Equal(t, "Mood", w.sink.Status("uid-critical").Reason)
+		require.Equal(t, "2 2 2", w.has(web.UID))
+	}, preempting("2"), func(c *syncloop.Config) {
+		c.AdmissionRetry = time.Hour
+		c.Admission.Checks = append(c.Admission.Checks, admission.Check{Name: "Mood", Handler: admission.AdmitFunc(
+			func(_ context.Context, req admission.Request) (admission.Verdict, error) {
+				if refuse.Load() && req.Pod.Name == "critical" {
+					return admission.Rejected("Mood", "not today"), nil
+				}
+				return admission.Admitted(), nil
+			})})
+	})
+}
+
 // A pod that waits for its victims gives way to one that is more important: it is
 // judged again without the room that was kept for it.
 func TestParkedPodGivesWayToAHigherOne(t *testing.T) {

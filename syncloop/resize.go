@@ -151,7 +151,7 @@ func (l *SyncLoop) tryResizes() {
 }
 
 func (l *SyncLoop) tryResize(r *record, p resize.Pending) {
-	began, before := time.Now(), l.roomOf(r)
+	began, before := time.Now(), l.roomOf(r.UID)
 	l.judging.Store(r.pod)
 	v, err := resize.Grant(l.workers.ctx, l.cfg.Admission, l.cfg.Resize, r.size.pod, resize.Counted(r.pod, r.status))
 	l.judging.Store(nil)
@@ -164,7 +164,7 @@ func (l *SyncLoop) tryResize(r *record, p resize.Pending) {
 		h(r.PodRef, v, time.Since(began))
 	}
 	if v.Outcome == resize.Fits {
-		l.freed(before.Less(l.roomOf(r)))
+		l.freed(before.Less(l.roomOf(r.UID)))
 		l.grant(r)
 		return
 	}
@@ -199,22 +199,14 @@ func (l *SyncLoop) account(r *record) {
 	if !r.entered || r.status == nil || admission.Finished(&v1.Pod{Status: *r.status}) {
 		return
 	}
-	before := l.roomOf(r)
+	before := l.roomOf(r.UID)
 	if err := l.cfg.Admission.Update(r.counted()); err != nil {
 		l.log.Error("a pod that was resized could not be counted", "pod", r.PodRef.String(), "err", err)
 		return
 	}
 	r.takes = nil
 	l.remember(r)
-	l.freed(before.Less(l.roomOf(r)))
-}
-
-// roomOf is what the ledger counts for a pod.
-func (l *SyncLoop) roomOf(r *record) (room admission.Requests) {
-	if r.entered {
-		room, _ = l.cfg.Admission.Ledger.Held(admission.Key(r.UID))
-	}
-	return room
+	l.freed(before.Less(l.roomOf(r.UID)))
 }
 
 // freed tells those that wait for room that so much of it became free.
