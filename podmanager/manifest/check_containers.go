@@ -8,9 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// maxContainers is how many containers a pod may have. Some of what is done for a
+// pod, on the loop among other things, takes the square of it; twenty thousand, of
+// which a manifest has room, had held up all pods for half a minute.
+const maxContainers = 1000
+
 // containerLists checks init containers and containers; their names are unique
 // among both.
 func (c *checker) containerLists(spec *field.Path) {
+	if n := len(c.spec.InitContainers) + len(c.spec.Containers); n > maxContainers {
+		c.add(field.TooMany(spec.Child("containers"), n, maxContainers))
+		return
+	}
 	names := map[string]bool{}
 	path := spec.Child("initContainers")
 	for i := 0; i < len(c.spec.InitContainers) && !c.more; i++ {
