@@ -123,6 +123,17 @@ func TestTCPGoesWhereItIsTold(t *testing.T) {
 
 // A host that makes no address fails as with the plain dialer, and a dialer of the
 // host program's, which may take the address apart unasked, never sees it.
+func TestDialerThatGivesNothing(t *testing.T) {
+	d := dialer(func(context.Context, string) (net.Conn, error) { return nil, nil })
+	failed := "the dialer gave neither a connection nor an error"
+	r, err := (&probe.TCP{Dialer: d}).Probe(t.Context(), asTCP(get(80)))
+	require.NoError(t, err)
+	require.Equal(t, probe.Response{Result: probe.Failure, Output: failed}, r)
+	r, err = (&probe.HTTP{Dialer: d}).Probe(t.Context(), get(80))
+	require.NoError(t, err)
+	require.Equal(t, probe.Response{Result: probe.Failure, Output: `Get "http://127.0.0.1:80": ` + failed}, r)
+}
+
 func TestNoAddressReachesNoDialer(t *testing.T) {
 	target := probe.Target{IP: "10.0.0.1", Action: v1.ProbeHandler{
 		TCPSocket: &v1.TCPSocketAction{Host: "]", Port: intstr.FromInt(8080)},

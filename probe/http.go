@@ -100,7 +100,7 @@ func (p *HTTP) get(first *http.Request) (status int, body string, err error) {
 	for made := 1; ; made++ {
 		res, err := p.exchange(req)
 		if err != nil {
-			return 0, "", getError(req.URL.Redacted(), explain(req.Context(), err))
+			return 0, "", getError(withoutPassword(req.URL), explain(req.Context(), err))
 		}
 		next, err := p.redirect(first, req, res.Response, made)
 		if err != nil || next != nil {

@@ -218,9 +218,12 @@ func TestBadTargets(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	for want, target := range map[string]probe.Target{
-		`unsupported protocol scheme "ftp"`:      action(func(a *v1.HTTPGetAction) { a.Scheme = "FTP" }),
-		`invalid header field name "a b"`:        action(func(a *v1.HTTPGetAction) { a.HTTPHeaders = []v1.HTTPHeader{{Name: "a b"}} }),
-		`invalid header field value for "Token"`: action(func(a *v1.HTTPGetAction) { a.HTTPHeaders = []v1.HTTPHeader{{Name: "token", Value: "s3cret\r\nx: y"}} }),
+		// Word for word what net/http's client says.
+		`: unsupported protocol scheme "ftp"`:                action(func(a *v1.HTTPGetAction) { a.Scheme = "FTP" }),
+		`: net/http: invalid header field name "a b"`:        action(func(a *v1.HTTPGetAction) { a.HTTPHeaders = []v1.HTTPHeader{{Name: "a b"}} }),
+		`: net/http: invalid header field value for "Token"`: action(func(a *v1.HTTPGetAction) { a.HTTPHeaders = []v1.HTTPHeader{{Name: "token", Value: "s3cret\r\nx: y"}} }),
+		`Get "http:x": http: no Host in request URL`:         action(func(a *v1.HTTPGetAction) { a.Path = "mailto:x" }),
+		`Get "ftp://u:***@`:                                  action(func(a *v1.HTTPGetAction) { a.Scheme, a.Path = "ftp", "//u:s3cret@host/" }),
 	} {
 		r, err := probe.Probers{}.Probe(t.Context(), target)
 		require.NoError(t, err)

@@ -29,7 +29,7 @@ func (p *HTTP) redirect(first, last *http.Request, res *http.Response, made int)
 	}
 	ref, err := url.Parse(location)
 	if err != nil {
-		return nil, getError(last.URL.Redacted(), fmt.Errorf("failed to parse Location header %q: %w", location, err))
+		return nil, getError(withoutPassword(last.URL), fmt.Errorf("failed to parse Location header %q: %w", location, err))
 	}
 	to := last.URL.ResolveReference(ref)
 	if !p.FollowAnyHost && to.Hostname() != first.URL.Hostname() {

@@ -79,8 +79,14 @@ func dial(ctx context.Context, d Dialer, address string) (net.Conn, error) {
 	if d == nil {
 		d = plainDialer
 	}
-	return d.DialContext(ctx, "tcp", address)
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err == nil && conn == nil {
+		err = errNoConnection
+	}
+	return conn, err
 }
+
+var errNoConnection = errors.New("the dialer gave neither a connection nor an error")
 
 // PlainDialer returns the dialer of probers that are given none.
 func PlainDialer() Dialer { return plainDialer }

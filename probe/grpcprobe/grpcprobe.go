@@ -112,9 +112,7 @@ func (p *Prober) connect(ctx context.Context, address string) (*grpc.ClientConn,
 		grpc.WithMaxHeaderListSize(answerLimit),
 		grpc.WithStaticStreamWindowSize(answerLimit),
 		grpc.WithStaticConnWindowSize(answerLimit),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "tcp", address)
-		}),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return dial(ctx, dialer, address) }),
 	)
 	if err != nil {
 		return nil, err
@@ -130,6 +128,21 @@ func (p *Prober) connect(ctx context.Context, address string) (*grpc.ClientConn,
 		}
 	}
 	return conn, nil
+}
+
+// dial is called on a goroutine of grpc: what a dialer does wrong there would end the
+// program.
+func dial(ctx context.Context, dialer probe.Dialer, address string) (conn net.Conn, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			conn, err = nil, fmt.Errorf("the dialer panicked: %v", p)
+		}
+	}()
+	conn, err = dialer.DialContext(ctx, "tcp", address)
+	if err == nil && conn == nil {
+		err = errors.New("the dialer gave neither a connection nor an error")
+	}
+	return conn, err
 }
 
 // timeoutOf is what is left of the context, for people: rounded so that it is the

@@ -149,6 +149,24 @@ func TestBadTargets(t *testing.T) {
 	}
 }
 
+func TestDialerThatIsBrokenEndsNothing(t *testing.T) {
+	for name, dial := range map[string]dialerFunc{
+		"panics":        func(context.Context, string, string) (net.Conn, error) { panic("oops") },
+		"gives nothing": func(context.Context, string, string) (net.Conn, error) { return nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			r, err := (&grpcprobe.Prober{Dialer: dial}).Probe(ctx, probe.Target{
+				IP: "127.0.0.1", Action: v1.ProbeHandler{GRPC: &v1.GRPCAction{Port: 1}},
+			})
+			require.NoError(t, err)
+			require.Equal(t, probe.Failure, r.Result)
+			require.Contains(t, r.Output, "timeout: failed to connect service ")
+		})
+	}
+}
+
 func TestUserAgentAndDialer(t *testing.T) {
 	s := &server{Status: "SERVING"}
 	target := start(t, s)
