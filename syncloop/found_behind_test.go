@@ -34,6 +34,16 @@ func (w *world) requireOneRestart(p *v1.Pod, n int) {
 	}
 }
 
+// slowToRead has it take a second to read a pod.
+func slowToRead(c *syncloop.Config) {
+	c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
+		PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
+			time.Sleep(time.Second)
+			return rt.PodStatus(ctx, uid)
+		},
+	})
+}
+
 // Seed 600721 with everything: the mirror of a static pod came before the agent had
 // looked at the pod, and was told what the store had.
 func TestMirrorIsToldNothingUnseen(t *testing.T) {
@@ -44,12 +54,7 @@ func TestMirrorIsToldNothingUnseen(t *testing.T) {
 		sleep(65 * time.Second)
 		require.EqualValues(t, 1, w.containerStatus(p, "c").RestartCount)
 		w.stopBehind(old)
-		w.config.Runtime = runtimetest.Intercept(w.fake, runtimetest.Funcs{
-			PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
-				time.Sleep(time.Second)
-				return rt.PodStatus(ctx, uid)
-			},
-		})
+		slowToRead(&w.config)
 		n := len(w.sink.History(p.UID))
 		w.start()
 		w.sendFrom("file", podmanager.OpAdd, p)
@@ -82,4 +87,18 @@ func TestPodThatComesAgainWhileItStopsWithARecordThatIsBehind(t *testing.T) {
 		sleep(time.Minute)
 		w.requireOneRestart(p, n)
 	})
+}
+
+// Seed 2300227 with everything and checkpoints: what the source told while a worker read
+// the pod went unheard in what was said first.
+func TestFirstWordKnowsWhatTheSourceToldMeanwhile(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		p := pod("web")
+		w.send(podmanager.OpRestore, p)
+		told := p.DeepCopy()
+		told.Status.ContainerStatuses = []v1.ContainerStatus{{Name: "c", RestartCount: 1}}
+		w.send(podmanager.OpUpdate, told)
+		sleep(10 * time.Second)
+		w.requireOneRestart(p, 0)
+	}, slowToRead)
 }

@@ -21,7 +21,9 @@ import (
 // which ends a pod leaves through the sink after the record that holds it was
 // committed, or failed to be. A verdict that was not written down when the agent
 // died holds if the source has the status that tells of it; otherwise it is
-// forgotten, as by the kubelet, and passed again by whoever finds its reason.
+// forgotten, as by the kubelet, and passed again by whoever finds its reason. A pod
+// that comes from a checkpoint (RESTORE) has no status until its source speaks: until
+// then all is forgotten of it that could not be written down.
 type Store interface {
 	// Load returns all records. What could be read is valid beside an error.
 	Load(ctx context.Context) ([]Record, error)

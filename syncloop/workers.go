@@ -162,8 +162,8 @@ func (l *SyncLoop) workDone(r *record, j *job) {
 }
 
 // say computes the status and makes it known, through the loop, which drops it if
-// the work is not in force any more: no older work says anything of a pod. Should
-// its probes have spoken meanwhile, the loop computes it anew.
+// the work is not in force any more: no older work says anything of a pod. Should its
+// probes or its source have spoken meanwhile, the loop computes it anew.
 func (j *job) say(compute func(podstatus.Input) podstatus.Result) *podstatus.Result {
 	in, read, res := j.input, j.outcome.read, compute(j.input)
 	if res.Changed {
@@ -184,8 +184,9 @@ func (j *job) say(compute func(podstatus.Input) podstatus.Result) *podstatus.Res
 			r.unlisted = true
 			l.unlisted = append(l.unlisted, r.UID)
 		}
-		if r.verdicts != j.verdicts || r.status != in.Previous {
-			in.Previous = r.status
+		api := l.apiStatus(r.pod)
+		if r.verdicts != j.verdicts || r.status != in.Previous || r.pod != j.desired || api != in.API {
+			in.Pod, in.API, in.Previous = r.allocated(), api, r.status
 			in.Readiness, in.Startup = l.probing(r, probe.Readiness), l.probing(r, probe.Startup)
 			again := compute(in)
 			l.tell(r, &again)

@@ -82,10 +82,10 @@ func TestRecordsOfOtherVersions(t *testing.T) {
 	}
 }
 
-// The same with the pods on disk, too: they come back before any source has spoken.
-func TestSimulatedRestores(t *testing.T) {
+// withCheckpoints is a node with all that a plan may have, whose pods are on disk, too.
+func withCheckpoints(t *testing.T) simtest.Config {
 	root := t.TempDir()
-	simtest.Run(t, simtest.Config{Checkpoints: func() func() *checkpoint.Folder {
+	return simtest.Config{Hooks: true, Probes: true, Resizes: true, Pressure: true, Preempt: true, Checkpoints: func() func() *checkpoint.Folder {
 		dir, err := os.MkdirTemp(root, "node")
 		if err != nil {
 			panic(err)
@@ -97,7 +97,25 @@ func TestSimulatedRestores(t *testing.T) {
 			}
 			return folder
 		}
-	}}, *from, *seeds)
+	}}
+}
+
+// Pods on disk come back before any source has spoken.
+func TestSimulatedRestores(t *testing.T) {
+	simtest.Run(t, withCheckpoints(t), *from, *seeds)
+}
+
+// What seeds found about that.
+func TestSimulatedRestoresThatFoundSomething(t *testing.T) {
+	for name, seed := range map[string]uint64{
+		"the first word knows what the source told meanwhile":     2300227,
+		"what could not be written down, until the source speaks": 2400422,
+	} {
+		t.Run(name, func(t *testing.T) {
+			failure, _ := simtest.Check(t, withCheckpoints(t), seed)
+			require.Nil(t, failure)
+		})
+	}
 }
 
 // reopened is a store that is opened anew by each agent.

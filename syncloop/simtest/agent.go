@@ -28,7 +28,7 @@ type agent struct {
 	// effect from then on. ended is closed when Run has returned.
 	dead, ended chan struct{}
 	err         error
-	// amnesia: it could not read what the store holds.
+	// amnesia: it could not read all that the store holds.
 	amnesia bool
 	shut    shutdown
 
@@ -46,8 +46,10 @@ type agent struct {
 	ready [channels]bool
 	// pick takes the channel that the next step is to read from.
 	pick chan channel
-	// idle: the loop found nothing in the channel that was picked.
-	idle bool
+	// idle: the loop found nothing in the channel that was picked. update is what it
+	// found in that of the config.
+	idle   bool
+	update string
 }
 
 // channel is one of the channels that a step of the loop reads from.
@@ -208,6 +210,7 @@ func (a *agent) take(c channel, ch syncloop.Channels) (one syncloop.Channels, ok
 		case u, open := <-ch.Config:
 			single := make(chan podmanager.Update, 1)
 			if open {
+				a.note(fmt.Sprintf("%s %s of %s", u.Op, names(u.Pods), u.Source))
 				single <- u
 			} else {
 				close(single)
@@ -255,7 +258,7 @@ func (a *agent) set(c channel, ready bool) {
 // step lets the loop read from a channel.
 func (a *agent) step(c channel) {
 	a.mu.Lock()
-	a.idle = false
+	a.idle, a.update = false, ""
 	a.mu.Unlock()
 	select {
 	case a.pick <- c:
@@ -263,11 +266,18 @@ func (a *agent) step(c channel) {
 	}
 }
 
-// found tells whether the last step found something.
-func (a *agent) found() bool {
+// note keeps which update the loop found.
+func (a *agent) note(update string) {
+	a.mu.Lock()
+	a.update = update
+	a.mu.Unlock()
+}
+
+// found tells whether the last step found something, and which update.
+func (a *agent) found() (update string, found bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.idle
+	return a.update, !a.idle
 }
 
 // readyChannels are the channels that something may be in.

@@ -2,6 +2,7 @@ package simtest
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -120,10 +121,13 @@ func (s storing) Load(ctx context.Context) (records []syncloop.Record, err error
 		records, err = s.store.Load(ctx)
 		return err
 	})
-	if err != nil && records == nil {
-		s.agent.amnesia = true
-		s.remembered(nil)
+	if err == nil || s.agent.killed() {
+		return records, err
 	}
+	// Part of what is there may be read beside an error.
+	records = slices.DeleteFunc(slices.Clone(records), func(syncloop.Record) bool { return s.losing.chance(30) })
+	s.agent.amnesia = true
+	s.remembered(byUID(records))
 	return records, err
 }
 

@@ -24,6 +24,10 @@ func (w *world) records() map[types.UID]syncloop.Record {
 	if err != nil {
 		w.fail(0, "the store can't be read: %v", err)
 	}
+	return byUID(list)
+}
+
+func byUID(list []syncloop.Record) map[types.UID]syncloop.Record {
 	records := map[types.UID]syncloop.Record{}
 	for _, r := range list {
 		records[r.UID] = r

@@ -206,8 +206,8 @@ func (w *world) choose() bool {
 	ch := c.channels[i-len(c.sources)]
 	w.agent.step(ch)
 	synctest.Wait()
-	if w.agent.found() {
-		w.act("the loop takes", channelNames[ch])
+	if update, found := w.agent.found(); found {
+		w.act("the loop takes", channelNames[ch], update)
 	}
 	w.checkLedger()
 	w.checkProbes()

@@ -28,17 +28,27 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// many is how many seeds a test takes that is to take n, or fewer of them with the
-// race detector.
-func many(n, race uint64) uint64 {
+// run lets nodes live through n seeds, or fewer of them with the race detector, or as
+// many as the flags say.
+func run(t *testing.T, cfg simtest.Config, n, race uint64) simtest.Stats {
+	t.Helper()
 	switch {
+	case *full:
+		keepsPromises(t, cfg, *from)
+		return simtest.Stats{}
 	case *seeds > 0:
-		return *seeds
+		n = *seeds
 	case raceEnabled:
-		return race
+		n = race
 	}
-	return n
+	total := simtest.Run(t, cfg, *from, n)
+	require.Positive(t, total.Simulated)
+	return total
 }
+
+// asked tells whether the flags say which seeds a test takes, so that nobody knows what
+// comes about in them.
+func asked() bool { return *full || *seeds > 0 }
 
 // keepsPromises lets a node live through one seed.
 func keepsPromises(t *testing.T, cfg simtest.Config, seed uint64) {
@@ -56,27 +66,20 @@ func keepsPromises(t *testing.T, cfg simtest.Config, seed uint64) {
 
 // The node, its faults and the promises: see the package comment. For more:
 //
-//	go test ./syncloop/simtest -run TestSeeds -v -timeout 0 -from 1 -seeds 100000
-func TestSeeds(t *testing.T) {
-	if *full {
-		keepsPromises(t, simtest.Config{}, *from)
-		return
-	}
-	total := simtest.Run(t, simtest.Config{}, *from, many(1000, 50))
-	require.Positive(t, total.Simulated)
-}
+//	go test ./syncloop/simtest -run 'TestSeeds$' -v -timeout 0 -from 1 -seeds 100000
+func TestSeeds(t *testing.T) { run(t, simtest.Config{}, 1000, 50) }
 
 // The same with an eviction manager, and memory that is short at times.
 func TestPressureComesAndGoes(t *testing.T) {
-	total := simtest.Run(t, simtest.Config{Pressure: true}, *from, many(60, 15))
-	require.True(t, total.Evicted > 0 || *seeds > 0)
+	total := run(t, simtest.Config{Pressure: true}, 60, 15)
+	require.True(t, total.Evicted > 0 || asked())
 }
 
 // Critical pods take the place of others, and every pod reserves something.
 func TestCriticalPodsPreempt(t *testing.T) {
-	total := simtest.Run(t, simtest.Config{Preempt: true}, *from, many(60, 15))
+	total := run(t, simtest.Config{Preempt: true}, 60, 15)
 	t.Logf("%d pods were preempted", total.Preempted)
-	require.True(t, total.Preempted > 0 || *seeds > 0)
+	require.True(t, total.Preempted > 0 || asked())
 }
 
 // Seeds that found something, by what they found. Package syncloop has a test of
@@ -160,46 +163,30 @@ func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 }
 
 // Running pods ask for other resources amid all that.
-func TestSeedsWithResizes(t *testing.T) {
-	total := simtest.Run(t, simtest.Config{Resizes: true}, *from, many(40, 15))
-	require.Positive(t, total.Simulated)
-}
+func TestSeedsWithResizes(t *testing.T) { run(t, simtest.Config{Resizes: true}, 40, 15) }
 
 // Hooks that take their time, fail and hang, and an agent that is killed while they run.
 func TestSeedsWithHooks(t *testing.T) {
-	if *full {
-		keepsPromises(t, simtest.Config{Hooks: true}, *from)
-		return
-	}
 	var ran atomic.Int64
-	cfg := simtest.Config{Hooks: true, Runtime: func() runtime.Runtime {
+	run(t, simtest.Config{Hooks: true, Runtime: func() runtime.Runtime {
 		return runtimetest.NewFake(runtimetest.FakeConfig{Script: simtest.Script, Hook: func(i runtimetest.Instance) runtimetest.Script {
 			ran.Add(1)
 			return simtest.Hook(i)
 		}})
-	}}
-	simtest.Run(t, cfg, *from, many(100, 10))
+	}}, 100, 10)
 	t.Logf("%d hooks", ran.Load())
-	require.True(t, ran.Load() > 0 || *seeds > 0)
+	require.True(t, ran.Load() > 0 || asked())
 }
 
 // Probes of all kinds, that fail, hang, can't be made and waver.
 func TestSeedsWithProbes(t *testing.T) {
-	if *full {
-		keepsPromises(t, simtest.Config{Probes: true}, *from)
-		return
-	}
-	total := simtest.Run(t, simtest.Config{Probes: true}, *from, many(100, 10))
+	total := run(t, simtest.Config{Probes: true}, 100, 10)
 	t.Logf("%d attempts", total.Attempts)
-	require.True(t, total.Attempts > 0 || *seeds > 0)
+	require.True(t, total.Attempts > 0 || asked())
 }
 
 // All of that at once.
 func TestSeedsWithEverything(t *testing.T) {
-	if *full {
-		keepsPromises(t, everything, *from)
-		return
-	}
-	total := simtest.Run(t, everything, *from, many(60, 10))
-	require.True(t, total.Attempts > 0 && total.Evicted > 0 && total.Preempted > 0 || raceEnabled || *seeds > 0)
+	total := run(t, everything, 60, 10)
+	require.True(t, total.Attempts > 0 && total.Evicted > 0 && total.Preempted > 0 || raceEnabled || asked())
 }

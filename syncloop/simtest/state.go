@@ -200,6 +200,12 @@ func (w *world) remembered(records map[types.UID]syncloop.Record) {
 		if p.static && !ended {
 			p.lives = max(p.lives, 1)
 		}
+		if w.open != nil && p.said != nil && (!kept || r.Version < p.said.Version) {
+			// It comes from the disk, where its status is not kept: nobody knows more of
+			// it than the record until its source speaks.
+			p.said = nil
+			clear(p.restarts)
+		}
 	}
 }
 

@@ -22,10 +22,12 @@ import (
 // world is a node and all around it, in a bubble. Its own goroutine is the only
 // one that runs while it does: all others wait for their turn, or for time.
 type world struct {
-	cfg   Config
-	plan  *plan
-	draw  draw
-	began time.Time
+	cfg  Config
+	plan *plan
+	draw draw
+	// losing decides what of the store can't be read, beside all else.
+	losing draw
+	began  time.Time
 
 	turns   *turns
 	agent   *agent
@@ -80,7 +82,7 @@ type hint struct {
 
 func newWorld(cfg Config, p *plan, t *trace) *world {
 	w := &world{
-		cfg: cfg, plan: p, draw: newDraw(p.seed, 2), began: time.Now(),
+		cfg: cfg, plan: p, draw: newDraw(p.seed, 2), losing: newDraw(p.seed, 6), began: time.Now(),
 		turns: newTurns(), trace: t, pods: map[types.UID]*podState{}, marks: newMarks(),
 		moods:   map[moodOf]lasting{},
 		watches: p.watches,
