@@ -59,6 +59,16 @@ func TestBrokenRuntimes(t *testing.T) {
 			req.Pod.Spec.InitContainers = nil
 			return rt.SyncPod(ctx, req)
 		})},
+		{"sync-host-network", "has its own idea of networks", status(func(st *runtime.PodStatus) {
+			for i := range st.Sandboxes {
+				st.Sandboxes[i].HostNetwork = false
+			}
+		})},
+		{"sync-ephemeral", "knows of no such containers", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+			req.Pod = req.Pod.DeepCopy()
+			req.Pod.Spec.EphemeralContainers = nil
+			return rt.SyncPod(ctx, req)
+		})},
 		{"sync-start-fails", "keeps the reason to itself", syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
 			res, err := rt.SyncPod(ctx, req)
 			for i := range res.Containers {
@@ -242,6 +252,10 @@ func TestBrokenRuntimes(t *testing.T) {
 			}
 			return rt.KillPod(ctx, req)
 		})},
+		{"kill-sidecar-waits", "knows no order", kill(func(ctx context.Context, rt runtime.Runtime, req runtime.KillRequest) error {
+			req.Pod = nil
+			return rt.KillPod(ctx, req)
+		})},
 		{"independent", "handles one call at a time", func(rt *fake) runtime.Runtime {
 			turn := make(chan struct{}, 1)
 			return runtimetest.Intercept(rt, funcs{
@@ -258,6 +272,14 @@ func TestBrokenRuntimes(t *testing.T) {
 					return err
 				},
 			})
+		}},
+		{"independent-sync", "syncs one pod at a time", func(rt *fake) runtime.Runtime {
+			turn := make(chan struct{}, 1)
+			return syncs(func(ctx context.Context, rt runtime.Runtime, req runtime.SyncRequest) (runtime.SyncResult, error) {
+				turn <- struct{}{}
+				defer func() { <-turn }()
+				return rt.SyncPod(ctx, req)
+			})(rt)
 		}},
 		{"watch", "hints at nothing", with(funcs{Watch: func(ctx context.Context, _ runtime.Watcher, _ func(types.UID)) error {
 			return runtimetest.Hang(ctx)

@@ -24,6 +24,7 @@ var killRules = []rule[*runtimeCase]{
 	{"kill-cancel-goes-on", "Cancelling the context of KillPod ends the wait, not the stopping.", killCancelGoesOn},
 	{"kill-overtakes", "KillPod may overtake a SyncPod whose context was cancelled: nothing of the pod runs when both have returned.", killOvertakes},
 	{"kill-sidecar-last", "A sidecar ends after the containers that it serves.", killSidecarLast},
+	{"kill-sidecar-waits", "While a container takes its time to stop, its sidecar runs.", killSidecarWaits},
 }
 
 func killAll(c *runtimeCase) error {
@@ -224,12 +225,8 @@ func killSidecarLast(c *runtimeCase) error {
 	if c.Limits.NoGrace {
 		return conformance.Skip("the limit NoGrace makes each stop a kill")
 	}
-	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
-	always := v1.ContainerRestartPolicyAlways
-	sidecar := c.Programs.RunsForever.container("sidecar")
-	sidecar.RestartPolicy = &always
-	pod.Spec.InitContainers = []v1.Container{sidecar}
-	if _, err := c.drive(pod, "sidecar and main to run", inState(runtime.StateRunning, "sidecar", "main")); err != nil {
+	pod, _, err := c.served(c.Programs.RunsForever)
+	if err != nil {
 		return err
 	}
 	if err := c.KillPod(c.ctx, killRequest(pod, c.longGrace())); err != nil {
@@ -244,4 +241,32 @@ func killSidecarLast(c *runtimeCase) error {
 		return fmt.Errorf("main is %+v and its sidecar %+v", main, last)
 	}
 	return nil
+}
+
+func killSidecarWaits(c *runtimeCase) error {
+	if c.Limits.NoGrace {
+		return conformance.Skip("the limit NoGrace makes each stop a kill")
+	}
+	if err := c.Programs.IgnoresTerm.missing("ignores being asked to stop"); err != nil {
+		return err
+	}
+	pod, st, err := c.served(c.Programs.IgnoresTerm)
+	if err != nil {
+		return err
+	}
+	if err := c.awaitReady(st); err != nil {
+		return err
+	}
+	kill := async(func() error { return c.KillPod(c.ctx, killRequest(pod, c.longGrace())) })
+	if err := c.pending("KillPod", kill); err != nil {
+		return err
+	}
+	if st, err = c.PodStatus(c.ctx, pod.UID); err != nil {
+		return err
+	}
+	if !inState(runtime.StateRunning, "sidecar", "main")(st) {
+		return fmt.Errorf("while main is being stopped its containers are %s", describe(st))
+	}
+	err = c.KillPod(c.ctx, killRequest(pod, shortGrace))
+	return errors.Join(err, c.result("the first KillPod", kill))
 }

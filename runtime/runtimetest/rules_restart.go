@@ -1,6 +1,7 @@
 package runtimetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -276,23 +277,32 @@ func restartLiveness(c *runtimeCase) error {
 }
 
 func restartGrace(c *runtimeCase) error {
+	short := int64(shortGrace / time.Second)
+	sync, err := c.replacing(c.ctx, &v1.Probe{TerminationGracePeriodSeconds: &short})
+	if err != nil {
+		return err
+	}
+	return c.result("SyncPod", sync)
+}
+
+// replacing begins a pass over a pod whose container ignores being asked to stop and
+// has failed this liveness probe. The grace of the pod is one that no rule waits out.
+func (c *runtimeCase) replacing(ctx context.Context, liveness *v1.Probe) (<-chan error, error) {
 	pod, err := c.stubborn()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	pod = pod.DeepCopy()
-	long, short := int64(c.longGrace()/time.Second), int64(shortGrace/time.Second)
-	pod.Spec.TerminationGracePeriodSeconds = &long
-	pod.Spec.Containers[0].LivenessProbe = &v1.Probe{
-		ProbeHandler: v1.ProbeHandler{Exec: &v1.ExecAction{Command: []string{"check"}}}, TerminationGracePeriodSeconds: &short,
-	}
+	pod.Spec.TerminationGracePeriodSeconds = new(int64(c.longGrace() / time.Second))
+	liveness.Exec = &v1.ExecAction{Command: []string{"check"}}
+	pod.Spec.Containers[0].LivenessProbe = liveness
 	st, err := c.PodStatus(c.ctx, pod.UID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	failed := runtime.ProbeVerdicts{Liveness: map[string]runtime.Verdict{st.Container("main").ID: runtime.VerdictFailure}}
-	return c.result("SyncPod", async(func() error {
-		_, err := c.SyncPod(c.ctx, runtime.SyncRequest{Pod: pod, Status: st, Probes: failed})
+	return async(func() error {
+		_, err := c.SyncPod(ctx, runtime.SyncRequest{Pod: pod, Status: st, Probes: failed})
 		return err
-	}))
+	}), nil
 }

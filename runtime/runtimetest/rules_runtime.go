@@ -13,6 +13,7 @@ import (
 
 var runtimeWholeRules = []rule[*runtimeCase]{
 	{"independent", "A call for one pod that is slow delays no call for another pod.", runtimeIndependent},
+	{"independent-sync", "A SyncPod that waits for a container delays no call for another pod, and ends with its context.", runtimeIndependentSync},
 	{"concurrent", "Calls for different pods may come concurrently.", runtimeConcurrent},
 	{"reopen", "Pods outlive the agent: the next one sees the same containers, and restarts none.", runtimeReopen},
 	{"no-goroutine-left", "No goroutine is left once it was closed.", runtimeLeaks},
@@ -26,6 +27,27 @@ func runtimeIndependent(c *runtimeCase) error {
 	}
 	other := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
 	return c.result("the life of another pod", async(func() error { return c.lifeOf(other) }))
+}
+
+func runtimeIndependentSync(c *runtimeCase) error {
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	sync, err := c.replacing(ctx, &v1.Probe{})
+	if err != nil {
+		return err
+	}
+	if err := c.pending("SyncPod", sync); err != nil {
+		return err
+	}
+	other := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
+	if err := c.result("the life of another pod", async(func() error { return c.lifeOf(other) })); err != nil {
+		return err
+	}
+	cancel()
+	if err := c.result("SyncPod", sync); !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("its error is %w, want the context's", orNone(err))
+	}
+	return nil
 }
 
 // lifeOf lets a pod go through all that pods go through.

@@ -20,10 +20,12 @@ var runtimeRules = slices.Concat(syncRules, restartRules, observeRules, killRule
 var syncRules = []rule[*runtimeCase]{
 	{"sync-start", "SyncPod starts the containers of a pod in a ready sandbox, and has a result of each, without a reason.", syncStart},
 	{"sync-idle", "A pass with nothing to do costs no action.", syncIdle},
+	{"sync-host-network", "A pod on the node's network runs as any other; its sandbox says so, and is not replaced.", syncHostNetwork},
 	{"sync-read-only", "SyncPod does not write to what it is given.", syncReadOnly},
 	{"sync-init-order", "Init containers run in order, each to its end before the next one starts, and all before the containers.", syncInitOrder},
 	{"sync-init-failed", "A failed init container of a pod that is never restarted keeps the others from starting.", syncInitFailed},
 	{"sync-sidecar", "A sidecar is started before the containers, is not waited for, and runs beside them.", syncSidecar},
+	{"sync-ephemeral", "An ephemeral container is started in a pod that runs, and does nothing to the others.", syncEphemeral},
 	{"sync-start-fails", "A start that fails is in the result with a reason, and keeps no sibling from starting.", syncStartFails},
 	{"sync-deleting", "In a pod that is being deleted no container is restarted.", syncDeleting},
 	{"sync-cancel", "SyncPod returns soon after its context ended, with the context's error.", syncCancel},
@@ -85,6 +87,24 @@ func syncIdle(c *runtimeCase) error {
 	if err != nil {
 		return err
 	}
+	return c.idle(pod, before)
+}
+
+func syncHostNetwork(c *runtimeCase) error {
+	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
+	pod.Spec.HostNetwork = true
+	st, err := c.drive(pod, "main to run", inState(runtime.StateRunning, "main"))
+	if err != nil {
+		return err
+	}
+	if !st.Sandboxes[0].HostNetwork {
+		return fmt.Errorf("its sandbox is %+v", st.Sandboxes[0])
+	}
+	return c.idle(pod, st)
+}
+
+// idle sees that passes over a pod that runs leave it as it is.
+func (c *runtimeCase) idle(pod *v1.Pod, before *runtime.PodStatus) error {
 	for range 3 {
 		res, err := c.sync(pod)
 		if err != nil {
@@ -190,14 +210,27 @@ func syncInitFailed(c *runtimeCase) error {
 }
 
 func syncSidecar(c *runtimeCase) error {
-	pod := c.pod(v1.RestartPolicyAlways, c.Programs.RunsForever.container("main"))
-	always := v1.ContainerRestartPolicyAlways
-	sidecar := c.Programs.RunsForever.container("sidecar")
-	sidecar.RestartPolicy = &always
-	pod.Spec.InitContainers = []v1.Container{sidecar}
-	st, err := c.drive(pod, "sidecar and main to run", inState(runtime.StateRunning, "sidecar", "main"))
+	_, st, err := c.served(c.Programs.RunsForever)
 	if err == nil && st.Container("main").StartedAt.Before(st.Container("sidecar").StartedAt) {
 		err = errors.New("main started before its sidecar")
+	}
+	return err
+}
+
+func syncEphemeral(c *runtimeCase) error {
+	pod, before, err := c.server()
+	if err != nil {
+		return err
+	}
+	pod = pod.DeepCopy()
+	debug := c.Programs.RunsForever.container("debug")
+	pod.Spec.EphemeralContainers = []v1.EphemeralContainer{{EphemeralContainerCommon: v1.EphemeralContainerCommon{
+		Name: debug.Name, Image: debug.Image, Command: debug.Command, Args: debug.Args, ImagePullPolicy: v1.PullIfNotPresent,
+		TerminationMessagePath: v1.TerminationMessagePathDefault, TerminationMessagePolicy: v1.TerminationMessageReadFile,
+	}}}
+	st, err := c.drive(pod, "debug to run", inState(runtime.StateRunning, "debug"))
+	if err == nil && (st.Container("main").ID != before.Container("main").ID || len(st.Sandboxes) != 1) {
+		err = fmt.Errorf("it was %s and is %s", all(before), all(st))
 	}
 	return err
 }

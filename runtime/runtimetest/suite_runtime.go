@@ -239,10 +239,26 @@ func (c *runtimeCase) stubborn() (*v1.Pod, error) {
 	if err != nil {
 		return pod, err
 	}
-	if logs, ok := c.Runtime.(runtime.LogReader); ok {
-		err = c.awaitLog(logs, st.Container("main").ID, "ready")
+	return pod, c.awaitReady(st)
+}
+
+// awaitReady polls until main says that it ignores being asked to stop.
+func (c *runtimeCase) awaitReady(st *runtime.PodStatus) error {
+	logs, ok := c.Runtime.(runtime.LogReader)
+	if !ok {
+		return nil
 	}
-	return pod, err
+	return c.awaitLog(logs, st.Container("main").ID, "ready")
+}
+
+// served makes a pod whose container main has a sidecar, both of which run.
+func (c *runtimeCase) served(main Program) (*v1.Pod, *runtime.PodStatus, error) {
+	pod := c.pod(v1.RestartPolicyAlways, main.container("main"))
+	sidecar := c.Programs.RunsForever.container("sidecar")
+	sidecar.RestartPolicy = new(v1.ContainerRestartPolicyAlways)
+	pod.Spec.InitContainers = []v1.Container{sidecar}
+	st, err := c.drive(pod, "sidecar and main to run", inState(runtime.StateRunning, "sidecar", "main"))
+	return pod, st, err
 }
 
 // awaitLog polls until the log of a container shows a text.
