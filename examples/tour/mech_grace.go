@@ -36,6 +36,7 @@ func walkGrace(_ context.Context, p *page) error {
 
 	p.step("At once", "lifecycle.Rules.Step")
 	show("Kill, now", lifecycle.Kill{Now: true})
+	p.why("The deadline is this moment: what still runs is killed.")
 
 	p.step("It has stopped", "lifecycle.Rules.Step")
 	l.done("Done: nothing runs", lifecycle.Done{})

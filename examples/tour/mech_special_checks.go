@@ -30,7 +30,8 @@ func walkSpecialChecks(ctx context.Context, p *page) error {
 	if err != nil {
 		return err
 	}
-	p.in("allowed: the safe ones of Linux 6.1, and net.core.*")
+	p.in(`allowed: the safe ones of Linux 6.1, and net.core.*
+safe asks for net.ipv4.tcp_syncookies, unsafe for kernel.msgmax, the others for net.core.somaxconn`)
 	for _, pod := range []*v1.Pod{
 		newPod("safe", sysctl("net.ipv4.tcp_syncookies")),
 		newPod("named", sysctl("net.core.somaxconn")),
@@ -44,7 +45,7 @@ func walkSpecialChecks(ctx context.Context, p *page) error {
 	p.why("One that is safe belongs to the pod alone. On the network of the node it would change that for all.")
 
 	p.step("AppArmor", "admission.AppArmor.Admit")
-	p.in("a node without AppArmor")
+	p.in("a node without AppArmor; confined asks for the profile RuntimeDefault")
 	confined := newPod("confined", func(p *v1.Pod) {
 		p.Spec.SecurityContext = &v1.PodSecurityContext{AppArmorProfile: &v1.AppArmorProfile{Type: v1.AppArmorProfileTypeRuntimeDefault}}
 	})
@@ -57,7 +58,7 @@ func walkSpecialChecks(ctx context.Context, p *page) error {
 	p.why("A promise that can't be kept is refused, not dropped.")
 
 	p.step("The operating system", "admission.OSField.Admit")
-	p.in("a node of linux")
+	p.in("a node of linux; windows has spec.os.name windows")
 	windows := newPod("windows", func(p *v1.Pod) { p.Spec.OS = &v1.PodOS{Name: v1.Windows} })
 	if err := ask(admission.OSField{}, windows, newNode("pods", "1")); err != nil {
 		return err
