@@ -44,24 +44,6 @@ type Problem struct {
 	Warning string
 }
 
-// SourceStatus is how a source is doing.
-type SourceStatus struct {
-	Name string
-	// Seen tells that the source has been heard, see [PodConfig.Seen].
-	Seen bool
-	// Pods is how many pods of the source are desired.
-	Pods int
-	// LastReport is when the source said anything last, be it that nothing
-	// changed; zero if never.
-	LastReport time.Time
-	// Err is what is wrong with the source, and Since when: nil and zero when it
-	// is well.
-	Err   error
-	Since time.Time
-	// Ended tells that its Run has returned. What it said last stays.
-	Ended bool
-}
-
 // PodConfig runs sources and hands out their changes, in order within each
 // source, on one channel. A slow reader blocks no source and loses nothing:
 // what sources say meanwhile is kept, merged late, and one word about a pod
@@ -89,6 +71,10 @@ type sourceRun struct {
 	waiting  bool
 	problems map[string]bool
 	sent     map[string]bool // the messages of the last events
+	// every is how often it should say something, zero for when it likes; began is
+	// when it was run.
+	every time.Duration
+	began time.Time
 }
 
 // NewPodConfig checks the configuration. Nothing runs before Run.
@@ -109,7 +95,11 @@ func NewPodConfig(config Config) (*PodConfig, error) {
 		case config.Sources[name] == nil:
 			return nil, fmt.Errorf("podmanager: Config.Sources: source %s is nil", name)
 		}
-		c.sources[name] = &sourceRun{status: SourceStatus{Name: name}}
+		run := &sourceRun{status: SourceStatus{Name: name}}
+		if r, ok := config.Sources[name].(Regular); ok {
+			run.every = r.Every()
+		}
+		c.sources[name] = run
 	}
 	return c, nil
 }
@@ -146,10 +136,11 @@ func (c *PodConfig) SeenAll() bool {
 func (c *PodConfig) Status() []SourceStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := time.Now()
 	all := make([]SourceStatus, 0, len(c.sources))
 	for _, name := range c.mux.Sources() {
 		s := c.sources[name].status
-		s.Pods = c.mux.Len(name)
+		s.Pods, s.Silent = c.mux.Len(name), c.sources[name].silent(now)
 		all = append(all, s)
 	}
 	return all
@@ -179,9 +170,12 @@ func (c *PodConfig) Run(ctx context.Context) error {
 }
 
 func (c *PodConfig) runSource(ctx context.Context, name string, source PodSource) {
+	s := c.sources[name]
+	c.mu.Lock()
+	s.began = time.Now()
+	c.mu.Unlock()
 	err := source.Run(ctx, func(r Report) { c.deliver(name, r) })
 	c.mu.Lock()
-	s := c.sources[name]
 	s.status.Ended = true
 	if err != nil && ctx.Err() == nil {
 		s.status.Err, s.status.Since = err, time.Now()

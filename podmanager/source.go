@@ -17,7 +17,7 @@ import (
 // silence and errors never mean that there are no pods. Run returns an error
 // only when it can never deliver again. One Run at a time; deliver is called
 // from one goroutine at a time, does not block for long, and takes ownership
-// of the update and its pods.
+// of the update and its pods. A source that asks by time is [Regular] too.
 type PodSource interface {
 	Run(ctx context.Context, deliver func(Report)) error
 }

@@ -51,7 +51,7 @@ func (l *SyncLoop) Health() []HealthCheck {
 	checks := []HealthCheck{l.loopHealth(now), l.relistHealth(now)}
 	if c := l.cfg.PodConfig; c != nil {
 		for _, s := range c.Status() {
-			checks = append(checks, sourceHealth(s))
+			checks = append(checks, sourceHealth(s, now))
 		}
 		if s, ok := c.Checkpoints(); ok {
 			checks = append(checks, checkpointHealth(s, now))
@@ -114,8 +114,8 @@ func (l *SyncLoop) relistHealth(now time.Time) HealthCheck {
 	return c
 }
 
-func sourceHealth(s podmanager.SourceStatus) HealthCheck {
-	c := HealthCheck{Name: "source " + s.Name, Since: s.LastReport, OK: s.Err == nil && !s.Ended}
+func sourceHealth(s podmanager.SourceStatus, now time.Time) HealthCheck {
+	c := HealthCheck{Name: "source " + s.Name, Since: s.LastReport, OK: s.Err == nil && !s.Ended && s.Silent.IsZero()}
 	c.Detail = "wants " + count(s.Pods, "pod", "pods")
 	kept := count(s.Pods, "pod is", "pods are") + " kept from it"
 	switch {
@@ -126,11 +126,14 @@ func sourceHealth(s podmanager.SourceStatus) HealthCheck {
 		if s.Pods > 0 {
 			c.Detail += "; " + count(s.Pods, "pod is", "pods are") + " restored from disk"
 		}
-	case s.Err != nil:
+	case s.Err != nil || !s.Silent.IsZero():
 		c.Detail = kept
 	}
 	if s.Err != nil {
 		c.LastError, c.Since = s.Err.Error(), s.Since
+	}
+	if !s.Silent.IsZero() {
+		c.Detail += "; it says nothing since " + ago(s.Silent, now)
 	}
 	return c
 }

@@ -176,6 +176,46 @@ func TestHealthTellsOfEachSource(t *testing.T) {
 	})
 }
 
+// hung is a source that says one list and then, as on a disk that hangs, nothing.
+type hung struct{ pods []*v1.Pod }
+
+func (h hung) Run(ctx context.Context, deliver func(podmanager.Report)) error {
+	if h.pods != nil {
+		deliver(podmanager.Report{Op: podmanager.OpSet, Pods: h.pods})
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (hung) Every() time.Duration { return 30 * time.Second }
+
+func TestHealthTellsOfASourceThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pods, err := podmanager.NewPodConfig(podmanager.Config{Sources: map[string]podmanager.PodSource{
+			"file": hung{[]*v1.Pod{pod("a")}}, "late": hung{},
+		}})
+		require.NoError(t, err)
+		loop, err := syncloop.New(syncloop.Config{PodConfig: pods, Runtime: runtimetest.NewFake(runtimetest.FakeConfig{})})
+		require.NoError(t, err)
+		w := &world{SyncLoop: loop, t: t}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- loop.Run(ctx) }()
+
+		sleep(90 * time.Second)
+		require.True(t, w.check("source file").OK)
+		require.True(t, w.check("source late").OK)
+		sleep(30 * time.Second)
+		require.False(t, w.check("source file").OK)
+		require.Equal(t, "1 pod is kept from it; it says nothing since 2m0s", w.check("source file").Detail)
+		require.Equal(t, "has not said what it wants yet; it says nothing since 2m0s", w.check("source late").Detail)
+		e, _ := w.Explain("uid-a")
+		require.Equal(t, "Its source says nothing since 2m0s; what it said last counts.", e.Lines[1])
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
 func TestHealthAndDumpTellOfTheHostsParts(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
 		require.Equal(t, "it is late", w.check("tea").Detail)

@@ -18,6 +18,13 @@ import (
 // changed, as in the kubelet.
 const DefaultPeriod = 20 * time.Second
 
+func periodOf(period time.Duration) time.Duration {
+	if period <= 0 {
+		return DefaultPeriod
+	}
+	return period
+}
+
 // settle is how long after the first hint of a change a folder is read: a save
 // in an editor is several changes.
 const settle = 50 * time.Millisecond
@@ -60,6 +67,9 @@ func (f *File) Run(ctx context.Context, deliver func(podmanager.Report)) error {
 	keepReading(ctx, path, f.NoWatch, f.Period, f.Logger, func() { deliver(reader.read()) })
 	return nil
 }
+
+// Every implements [podmanager.Regular].
+func (f *File) Every() time.Duration { return periodOf(f.Period) }
 
 // fileReader reads the pods of a path.
 type fileReader struct{ folder[*v1.Pod] }

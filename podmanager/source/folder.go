@@ -20,9 +20,7 @@ import (
 func keepReading(ctx context.Context, path string, noWatch bool, period time.Duration, logger *slog.Logger, read func()) {
 	hints := newHints(path, noWatch, logger)
 	defer hints.close()
-	if period <= 0 {
-		period = DefaultPeriod
-	}
+	period = periodOf(period)
 	timer := time.NewTimer(period)
 	defer timer.Stop()
 	for again := ctx.Err() == nil; again; again = hints.await(ctx, timer.C) {

@@ -63,10 +63,7 @@ func (h *HTTP) Run(ctx context.Context, deliver func(podmanager.Report)) error {
 	if err != nil {
 		return err
 	}
-	period := h.Period
-	if period <= 0 {
-		period = DefaultPeriod
-	}
+	period := periodOf(h.Period)
 	retry := min(firstRetry, period)
 	timer := time.NewTimer(period)
 	defer timer.Stop()
@@ -90,6 +87,9 @@ func (h *HTTP) Run(ctx context.Context, deliver func(podmanager.Report)) error {
 		}
 	}
 }
+
+// Every implements [podmanager.Regular].
+func (h *HTTP) Every() time.Duration { return periodOf(h.Period) + requestTimeout }
 
 // fetcher asks the server and remembers its last answer.
 type fetcher struct {
