@@ -128,10 +128,7 @@ func (l *SyncLoop) reject(r *record, v admission.Verdict) {
 // putOff leaves a pod pending until something becomes free, or some time passed.
 func (l *SyncLoop) putOff(r *record, v admission.Verdict) {
 	now := time.Now()
-	since := now
-	if r.wait != nil && r.wait.reason != reasonNameTaken {
-		since = r.wait.since
-	}
+	since := r.waitsSince(now)
 	after := v.RetryAfter
 	if after <= 0 {
 		after = lifecycle.Jitter(l.cfg.AdmissionRetry, r.UID, uint64(now.Sub(since)))
@@ -144,6 +141,19 @@ func (l *SyncLoop) putOff(r *record, v admission.Verdict) {
 		l.event(r.pod, v1.EventTypeWarning, v.Reason, v.Message)
 		l.sayWaiting(r)
 	}
+}
+
+// waitsSince is since when a pod is put off; an earlier agent may have told it so.
+func (r *record) waitsSince(now time.Time) time.Time {
+	if r.wait == nil && r.status != nil {
+		if c := condition(r.status, ConditionAdmitted); c != nil && c.Reason != reasonNameTaken {
+			return c.LastTransitionTime.Time
+		}
+	}
+	if r.wait == nil || r.wait.reason == reasonNameTaken {
+		return now
+	}
+	return r.wait.since
 }
 
 // awaitName leaves a static pod pending until the one that has its name has

@@ -114,6 +114,26 @@ func TestRetryLaterWaitsForRoom_128043(t *testing.T) {
 	}, room("2", admission.Retry))
 }
 
+// Who waits is told since when also by the next agent.
+func TestWaitGoesOnOverARestart(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		holder, next := pod("holder", cpu("2")), pod("next", cpu("2"), static)
+		w.add(holder)
+		w.sendFrom("file", podmanager.OpAdd, next)
+		since := w.waits(next.UID).LastTransitionTime
+		sleep(time.Minute)
+		w.restart()
+		w.add(holder)
+		w.sendFrom("file", podmanager.OpAdd, next)
+		require.Equal(t, since, w.waits(next.UID).LastTransitionTime)
+		v, _ := w.Pod(next.UID)
+		require.Equal(t, since.Time, v.WaitingSince)
+		w.remove(holder)
+		sleep(20 * time.Second)
+		require.Equal(t, v1.PodRunning, w.phase(next.UID))
+	}, room("2", admission.Retry))
+}
+
 // Whatever gives room back has those that wait asked for again at once, not at the
 // next of their own times.
 func TestWhatGivesRoomBackWakesThoseThatWait_128043(t *testing.T) {
