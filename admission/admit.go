@@ -53,7 +53,7 @@ func (c *Chain) AdmitPrepared(ctx context.Context, p *Prepared) (Decision, error
 		c.release(before)
 		return d, nil
 	}
-	e := &entry{Prepared: p, order: c.Ledger.next, parked: d.Plan != nil}
+	e := entry{Prepared: p, order: c.Ledger.next, parked: d.Plan != nil}
 	if before != nil {
 		e.order = before.order
 	} else {

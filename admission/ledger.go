@@ -59,7 +59,8 @@ type Ledger struct {
 	used  total
 }
 
-// entry is one pod in the ledger. It is immutable, save for its place in rows.
+// entry is one pod in the ledger. It is immutable, save for its place in rows, and
+// belongs to its level alone.
 type entry struct {
 	*Prepared
 	order uint64 // of entering
@@ -102,7 +103,7 @@ func (l *Ledger) Commit() {
 	for key, e := range l.pods {
 		l.parent.remove(key)
 		if e != nil {
-			l.parent.enter(e)
+			l.parent.enter(*e)
 		}
 	}
 	l.parent.next = max(l.parent.next, l.next)
@@ -129,7 +130,7 @@ func (l *Ledger) AddPrepared(p *Prepared) error {
 	if l.find(p.key) != nil {
 		return fmt.Errorf("pod %s/%s (%s): %w", p.pod.Namespace, p.pod.Name, p.key, ErrEntered)
 	}
-	l.enter(&entry{Prepared: p, order: l.next})
+	l.enter(entry{Prepared: p, order: l.next})
 	l.next++
 	return nil
 }
@@ -150,7 +151,7 @@ func (l *Ledger) UpdatePrepared(p *Prepared) error {
 	}
 	l.remove(p.key)
 	if !Finished(p.pod) {
-		l.enter(&entry{Prepared: p, order: e.order, stay: e.stay, parked: e.parked})
+		l.enter(entry{Prepared: p, order: e.order, stay: e.stay, parked: e.parked})
 	}
 	return nil
 }
@@ -182,7 +183,7 @@ func (l *Ledger) setStay(key Key, s stay) bool {
 	}
 	if e.stay != s {
 		l.unseat(e)
-		l.seat(&entry{Prepared: e.Prepared, order: e.order, stay: s, parked: e.parked})
+		l.seat(entry{Prepared: e.Prepared, order: e.order, stay: s, parked: e.parked})
 	}
 	return true
 }
@@ -265,10 +266,11 @@ func (l *Ledger) entries() iter.Seq[*row] {
 }
 
 // seat gives an entry its place, and unseat takes that of one of this level.
-func (l *Ledger) seat(e *entry) {
-	l.pods[e.key] = e
-	e.row = len(l.rows)
-	l.rows = append(l.rows, rowOf(e))
+func (l *Ledger) seat(e entry) {
+	own := &e
+	l.pods[own.key] = own
+	own.row = len(l.rows)
+	l.rows = append(l.rows, rowOf(own))
 }
 
 func (l *Ledger) unseat(e *entry) {
@@ -282,7 +284,7 @@ func (l *Ledger) unseat(e *entry) {
 	l.rows = l.rows[:last]
 }
 
-func (l *Ledger) enter(e *entry) {
+func (l *Ledger) enter(e entry) {
 	if l.pods == nil {
 		l.pods, l.ports = make(map[Key]*entry), make(portTable)
 	}

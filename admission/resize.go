@@ -40,9 +40,9 @@ func (c *Chain) Resize(ctx context.Context, pod *v1.Pod) (Decision, error) {
 		}
 		r.Commit(before.pod)
 	})
-	after := before
+	after := *before
 	if d.Outcome == Admit {
-		after = &entry{Prepared: p, order: before.order, stay: before.stay}
+		after = entry{Prepared: p, order: before.order, stay: before.stay}
 	}
 	c.Ledger.enter(after)
 	return d, nil

@@ -59,3 +59,25 @@ func TestResizeKeepsWhatIsReserved(t *testing.T) {
 	}
 	require.Equal(t, []string{"allocate", "allocate"}, b.log)
 }
+
+// A resize in a fork that a Reserver refuses leaves the parent as it was.
+func TestRefusedResizeInAFork(t *testing.T) {
+	chain := kubeletChain(newNode(resources("pods", "10", "cpu", "4")))
+	for _, name := range []string{"a", "b", "c"} {
+		require.NoError(t, chain.Enter(newPod(name, resources("cpu", "1"))))
+	}
+	fork := *chain
+	fork.Ledger = chain.Ledger.Fork()
+	fork.Checks = append(fork.Checks, admission.Check{Name: "Full", Handler: admission.Allocation{Allocator: refuser(func() bool { return true })}})
+	d, err := fork.Resize(t.Context(), newPod("b", resources("cpu", "2")))
+	require.NoError(t, err)
+	require.NotEqual(t, admission.Admit, d.Outcome)
+	require.EqualValues(t, 3000, fork.Ledger.UsedOf("cpu"))
+
+	require.True(t, chain.Remove("b"))
+	countVictims(t, chain.Ledger, 2)
+	plan, err := chain.Ledger.Plan(withPriority(newPod("critical", nil), admission.CriticalPriority), []admission.Need{{Resource: "pods", Quantity: 2}})
+	require.NoError(t, err)
+	require.Equal(t, "c", plan.Victims[0].Pod.Name)
+	require.Equal(t, "a", plan.Victims[1].Pod.Name)
+}
