@@ -47,6 +47,9 @@ type house struct {
 // build wires the parts. It starts nothing, but takes hold of the root.
 func build(o options, node *v1.Node, events *eventLog) (*house, error) {
 	backend, err := process.New(process.Config{Root: filepath.Join(o.root, "process"), NodeIP: o.nodeIP})
+	if errors.Is(err, process.ErrLocked) {
+		return nil, fmt.Errorf("%w; this one needs a --root of its own", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("root %s: %w", o.root, err)
 	}

@@ -147,6 +147,7 @@ func TestSecondAgentOnARootIsRefused(t *testing.T) {
 	require.Equal(t, exitFault, second.wait())
 	require.Contains(t, second.stderr.String(), strconv.Itoa(first.cmd.Process.Pid))
 	require.Contains(t, second.stderr.String(), y.root)
+	require.Contains(t, second.stderr.String(), "--root of its own")
 	first.stop()
 }
 
