@@ -193,7 +193,7 @@ func (m *Manager) ask(f *flight) (a Attempt) {
 	defer f.cancel()
 	defer func() {
 		if r := recover(); r != nil {
-			a = Attempt{Err: fmt.Errorf("the prober panicked: %v", r)}
+			a = Attempt{Response: Response{Result: Unknown}, Err: fmt.Errorf("the prober panicked: %v", r)}
 			m.log.Error("a prober panicked", "pod", f.target.Pod.String(), "container", f.target.Container, "probe", f.target.Probe,
 				"panic", r, "stack", string(debug.Stack()))
 		}

@@ -12,7 +12,8 @@ import (
 // State is what is known of the container instance that a probe is about.
 type State struct {
 	// ContainerID as the runtime gave it; empty while there is no instance,
-	// or nothing is known of it: probing then waits.
+	// or nothing is known of it: probing then waits. Each start of a container
+	// has an ID of its own: by that a new instance is told from the one before.
 	ContainerID string
 	// Running tells that it runs. One that does not has failed its probes.
 	Running bool

@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -33,11 +34,12 @@ func askWithin(ctx context.Context, p Prober, target Target, timeout time.Durati
 	return ask(ctx, p, target)
 }
 
-// ask asks once. What is no result is an error.
+// ask asks once. What is no result is an error, and that of an error is Unknown.
 func ask(ctx context.Context, p Prober, target Target) Attempt {
 	r, err := p.Probe(ctx, target)
-	if err == nil {
-		err = r.Result.check()
+	if none := r.Result.check(); none != nil {
+		r.Result = Unknown
+		err = cmp.Or(err, none)
 	}
 	return Attempt{Response: r, Err: err}
 }

@@ -31,6 +31,7 @@ func TestWhatIsNoResultIsNoFailure(t *testing.T) {
 			w.pass(5 * time.Second)
 			require.Empty(t, w.verdicts(), "the Manager has nothing to say")
 			require.ErrorContains(t, w.attempts[0].Err, "which is no result")
+			require.Equal(t, probe.Unknown, w.Explain(ref("a").UID)[0].Result, "an attempt was made")
 		})
 	}
 }

@@ -225,7 +225,7 @@ func explainProbe(x probe.Explanation, now time.Time) string {
 	line := fmt.Sprintf("Probe %s of %s: %s", x.Probe, x.Container, x.Verdict)
 	switch {
 	case x.Result == "":
-		line += "; it was not made yet"
+		line += "; this agent has not made it"
 	case x.Err != nil:
 		line += fmt.Sprintf("; the last attempt, %s ago, went wrong: %s", ago(x.At, now), said(x.Err.Error()))
 	default:
