@@ -14,8 +14,9 @@ import (
 // NodeMeter measures the node; package nodestats has one.
 type NodeMeter interface {
 	// NodeStats measures the node, now. What can't be measured is nil: missing
-	// is not zero. Times never go back from one call to the next. It may be
-	// called from many goroutines, and returns soon after its context ends.
+	// is not zero. What can has the time at which it was, which never goes back
+	// from one call to the next. The caller owns what it gets. It may be called
+	// from many goroutines, and returns soon after its context ends, with an error.
 	NodeStats(ctx context.Context) (*NodeStats, error)
 }
 

@@ -10,7 +10,9 @@ import (
 // PodSource says what should run here. It delivers snapshots (OpSet, the whole
 // list each time) or deltas (OpAdd, OpUpdate, OpRemove); OpRestore for pods out
 // of a checkpoint. Each Run begins with an OpSet of all pods, be it empty: only
-// then the source counts as heard, and the absence of a pod means something.
+// then the source counts as heard, and the absence of a pod means something. Each
+// pod has a name, a namespace and a UID, and keeps them as long as it is the same
+// pod, also over a new Run.
 //
 // Run delivers until its context ends, and returns nil then. A source that
 // can't be read keeps trying, with back-off, and says so through Report.Err;
