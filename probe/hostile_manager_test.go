@@ -79,8 +79,8 @@ func TestErrorsAreTriedThreeTimes(t *testing.T) {
 		"failure":               {[]probetest.Answer{answer(probe.Failure)}, 1, 0, probe.Failure},
 		"unknown":               {[]probetest.Answer{answer(probe.Unknown)}, 1, 0, probe.Unknown},
 		"error, then a failure": {[]probetest.Answer{erring, answer(probe.Failure)}, 2, 0, probe.Failure},
-		"errors":                {[]probetest.Answer{erring}, 3, 0, ""},
-		"hangs":                 {[]probetest.Answer{hanging}, 3, 15 * time.Second, ""},
+		"errors":                {[]probetest.Answer{erring}, 3, 0, probe.Unknown},
+		"hangs":                 {[]probetest.Answer{hanging}, 3, 15 * time.Second, probe.Unknown},
 		"hangs, then works":     {[]probetest.Answer{hanging, hanging, answer(probe.Success)}, 3, 10 * time.Second, probe.Success},
 	} {
 		t.Run(name, func(t *testing.T) {
