@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -123,6 +124,21 @@ func TestTCPGoesWhereItIsTold(t *testing.T) {
 
 // A host that makes no address fails as with the plain dialer, and a dialer of the
 // host program's, which may take the address apart unasked, never sees it.
+// A pod whose probes take all descriptors is not to have others restarted.
+func TestAgentWithoutDescriptorsBlamesNobody(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE} {
+		d := dialer(func(context.Context, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", errno)}
+		})
+		r, err := (&probe.TCP{Dialer: d}).Probe(t.Context(), asTCP(get(80)))
+		require.ErrorIs(t, err, errno)
+		require.Equal(t, probe.Unknown, r.Result)
+		r, err = (&probe.HTTP{Dialer: d}).Probe(t.Context(), get(80))
+		require.ErrorIs(t, err, errno)
+		require.Equal(t, probe.Unknown, r.Result)
+	}
+}
+
 func TestDialerThatGivesNothing(t *testing.T) {
 	d := dialer(func(context.Context, string) (net.Conn, error) { return nil, nil })
 	failed := "the dialer gave neither a connection nor an error"

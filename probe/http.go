@@ -19,7 +19,7 @@ import (
 
 // HTTP probes with a GET request over a connection of its own: a status from 200
 // to 299 is Success, one from 300 to 399 Warning, any other Failure, as is a
-// request that fails. Redirects are followed while they stay on the host, ten
+// request that fails, unless the agent can open no more files. Redirects are followed while they stay on the host, ten
 // requests at most. An answer whose body can't be read is an error. The zero
 // value works.
 //
@@ -81,6 +81,8 @@ func (p *HTTP) Probe(ctx context.Context, target Target) (Response, error) {
 	switch {
 	case err != nil && stopped(ctx):
 		return Response{Result: Unknown}, ctx.Err()
+	case starved(err):
+		return Response{Result: Unknown}, err
 	case errors.As(err, &unread):
 		return Response{Result: Failure}, unread
 	case err != nil:

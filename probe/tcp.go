@@ -61,9 +61,15 @@ func (p *TCP) connect(ctx context.Context, address string) (Response, error) {
 		return Response{Result: Success}, nil
 	case stopped(ctx):
 		return Response{Result: Unknown}, ctx.Err()
+	case starved(err):
+		return Response{Result: Unknown}, err
 	}
 	return Response{Result: Failure, Output: clip(err.Error())}, nil
 }
+
+// starved tells that the agent, or its machine, can't open another file: that says
+// nothing of the container.
+func starved(err error) bool { return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) }
 
 // stopped tells that the probe was called off, which is no timeout and says
 // nothing of the container.

@@ -3,6 +3,7 @@ package main
 import (
 	"strings"
 
+	"golang.org/x/sys/unix"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -19,8 +20,21 @@ func newProbes(execer runtime.Execer, events *eventLog) (*probe.Manager, error) 
 			HTTP: &probe.HTTP{Version: "1.36"},
 			Exec: &probe.Exec{Execer: execer},
 		},
-		Events: events,
+		Events:      events,
+		MaxInFlight: mostProbes(),
 	})
+}
+
+// mostProbes is how many probes may be made at a time so that they take half of the
+// files that the agent may open, at most: a command takes three, and of those that
+// hang sixteen times as many may last. Zero is the manager's default.
+func mostProbes() int {
+	const each = 3 * (1 + 16)
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Cur/2/each >= 256 {
+		return 0
+	}
+	return max(8, int(files.Cur/2/each))
 }
 
 // failing is what the last attempt of a probe found wrong, of pods that are not

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,4 +96,36 @@ func TestExecGivenUp(t *testing.T) {
 		require.False(t, alive(pid))
 	}
 	require.Equal(t, runtime.StateRunning, n.status(id).State)
+}
+
+// A command that runs for long takes three descriptors, one of them for its keeper:
+// probes that hang may be many.
+func TestExecTakesFewDescriptors(t *testing.T) {
+	n := newNode(t)
+	id := n.run("pod", "exec sleep 1000000")
+	ran := filepath.Join(n.logs, "ran")
+	before := descriptors(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	const many = 20
+	var running sync.WaitGroup
+	for range many {
+		running.Go(func() {
+			_, _ = n.Exec(ctx, id, []string{"sh", "-c", `echo >> "$1"; exec sleep 1000000`, "sh", ran},
+				runtime.ExecIO{Stdout: new(bytes.Buffer), Stderr: new(bytes.Buffer)})
+		})
+	}
+	eventually(t, func() bool {
+		data, _ := os.ReadFile(ran)
+		return len(data) == many
+	})
+	eventually(t, func() bool { return descriptors(t)-before <= 3*many+10 }) // twice that before they are sent
+	cancel()
+	running.Wait()
+}
+
+// descriptors counts those that this process has open.
+func descriptors(t *testing.T) int {
+	open, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(open)
 }

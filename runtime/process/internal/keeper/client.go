@@ -145,6 +145,7 @@ func exchange(conn *net.UnixConn, req *Request, files []*os.File) (*Response, er
 	if err := send(conn, req, files...); err != nil {
 		return nil, err
 	}
+	closeAll(files) // a command may run for hours
 	var resp Response
 	if _, err := receive(conn, &resp, maxAnswer); err != nil {
 		return nil, err
