@@ -75,7 +75,8 @@ func (l *SyncLoop) explainTrouble(v *PodView, now time.Time) string {
 		case !s.Silent.IsZero():
 			return fmt.Sprintf("Its source says nothing since %s; what it said last counts.", ago(s.Silent, now))
 		case s.Err != nil:
-			return fmt.Sprintf("Its source is not well since %s; what it said last counts: %s", ago(s.Since, now), said(s.Err.Error()))
+			problems := strings.ReplaceAll(s.Err.Error(), "\n", "; ") // of several manifests
+			return fmt.Sprintf("Its source is not well since %s; what it said last counts: %s", ago(s.Since, now), said(problems))
 		}
 	}
 	return ""

@@ -166,6 +166,10 @@ func TestHealthTellsOfEachSource(t *testing.T) {
 		sleep(time.Minute)
 		e, _ := w.Explain("uid-a")
 		require.Equal(t, "Its source is not well since 1m0s; what it said last counts: no such folder", e.Lines[1])
+		reports <- podmanager.Report{Err: errors.Join(errors.New("b.yaml: no"), errors.New("c.yaml: no"))}
+		synctest.Wait()
+		e, _ = w.Explain("uid-a")
+		require.Contains(t, e.Lines[1], "b.yaml: no; c.yaml: no")
 
 		reports <- podmanager.Report{}
 		synctest.Wait()
