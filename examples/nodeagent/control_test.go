@@ -86,6 +86,10 @@ func TestAskingARunningAgent(t *testing.T) {
 	require.Equal(t, "out\n", out)
 	require.Equal(t, "err\n", said)
 
+	_, said, code = asked(t, y.root, "exec", "a", "--", "no-such-program")
+	require.Equal(t, exitFault, code)
+	require.Equal(t, "nodeagent: container main of pod default/a-node: \"no-such-program\": executable file not found in $PATH\n", said)
+
 	eventually(t, func() bool {
 		_, said, code = asked(t, y.root, "exec", "done", "--", "true")
 		return code == exitFault && strings.HasSuffix(said, "container main of pod default/done-node does not run: it exited with 3\n")

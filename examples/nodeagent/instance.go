@@ -62,8 +62,8 @@ func (x *instance) String() string {
 	return fmt.Sprintf("container %s of pod %s/%s", x.status.Name, x.pod.Namespace, x.pod.Name)
 }
 
-// noExec is why no command could be run in the container, in the words of a person if
-// it does not run.
+// noExec is why no command could be run in the container, in the words of a person: the
+// backend names it by its ID.
 func (x *instance) noExec(err error) error {
 	switch s := x.status.State; {
 	case s.Terminated != nil:
@@ -71,5 +71,5 @@ func (x *instance) noExec(err error) error {
 	case s.Waiting != nil:
 		return fmt.Errorf("%s does not run: it waits (%s)", x, s.Waiting.Reason)
 	}
-	return fmt.Errorf("%s: %w", x, err)
+	return fmt.Errorf("%s: %s", x, strings.TrimPrefix(err.Error(), fmt.Sprintf("%s: exec in container %s: ", process.Name, x.id)))
 }
