@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -61,16 +60,20 @@ func (b *Backend) RemoveSandbox(ctx context.Context, id string) error {
 	return err
 }
 
-func (b *Backend) ListSandboxes(_ context.Context, f runtime.Filter) ([]runtime.Sandbox, error) {
+func (b *Backend) ListSandboxes(_ context.Context, f runtime.Filter) (list []runtime.Sandbox, _ error) {
 	defer b.lock()()
-	other := func(s runtime.Sandbox) bool { return f.PodUID != "" && s.UID != f.PodUID }
-	return slices.DeleteFunc(slices.Collect(maps.Values(b.sandboxes)), other), nil
+	for _, s := range b.sandboxes {
+		if f.PodUID == "" || s.UID == f.PodUID {
+			list = append(list, copySandbox(s))
+		}
+	}
+	return list, nil
 }
 
 func (b *Backend) SandboxStatus(_ context.Context, id string) (runtime.Sandbox, error) {
 	defer b.lock()()
 	if s, ok := b.sandboxes[id]; ok {
-		return s, nil
+		return copySandbox(s), nil
 	}
 	return runtime.Sandbox{}, fmt.Errorf("sandbox %s: %w", id, runtime.ErrNotFound)
 }
@@ -128,7 +131,7 @@ func (b *Backend) ListContainers(_ context.Context, f runtime.Filter) (list []ru
 	defer b.lock()()
 	for _, c := range b.containers {
 		if f.PodUID == "" || c.PodUID == f.PodUID {
-			list = append(list, c.Container)
+			list = append(list, copyContainer(c.Container))
 		}
 	}
 	return list, nil
@@ -137,7 +140,7 @@ func (b *Backend) ListContainers(_ context.Context, f runtime.Filter) (list []ru
 func (b *Backend) ContainerStatus(_ context.Context, id string) (runtime.Container, error) {
 	defer b.lock()()
 	if c := b.containers[id]; c != nil {
-		return c.Container, nil
+		return copyContainer(c.Container), nil
 	}
 	return runtime.Container{}, fmt.Errorf("container %s: %w", id, runtime.ErrNotFound)
 }

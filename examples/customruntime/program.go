@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kubeparts/kubeparts/runtime"
@@ -18,6 +20,18 @@ type container struct {
 	cfg  runtime.ContainerConfig
 	stop context.CancelFunc
 	done chan struct{} // closed once it has ended
+}
+
+// copySandbox and copyContainer make what may be handed out: maps and slices of a
+// caller's own.
+func copySandbox(s runtime.Sandbox) runtime.Sandbox {
+	s.IPs, s.Labels, s.Annotations = slices.Clone(s.IPs), maps.Clone(s.Labels), maps.Clone(s.Annotations)
+	return s
+}
+
+func copyContainer(c runtime.Container) runtime.Container {
+	c.Labels, c.Annotations = maps.Clone(c.Labels), maps.Clone(c.Annotations)
+	return c
 }
 
 // end asks the program to end and waits for that.

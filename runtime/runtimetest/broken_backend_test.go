@@ -27,6 +27,7 @@ func TestBrokenBackends(t *testing.T) {
 	}{
 		{"info", "has no name", func(b *fake) runtime.Backend { return nameless{b} }},
 		{"sandbox-labels", "adds labels of its own", func(b *fake) runtime.Backend { return labelling{b} }},
+		{"sandbox-labels", "hands out what it keeps", func(b *fake) runtime.Backend { return &sharing{FakeBackend: b, kept: map[string]map[string]string{}} }},
 		{"sandbox-attempt", "makes a second sandbox for an attempt", func(b *fake) runtime.Backend { return &generous{FakeBackend: b} }},
 		{"sandbox-unknown", "has an error of its own for what it does not know", func(b *fake) runtime.Backend { return strange{b} }},
 		{"sandbox-stop-unknown", "has an error for what is gone already", func(b *fake) runtime.Backend { return strict{b} }},
@@ -277,4 +278,22 @@ func TestLimitsSkipRules(t *testing.T) {
 		require.NoError(t, err)
 		require.Greater(t, skipped, 6)
 	})
+}
+
+// sharing gives everybody the same labels.
+type sharing struct {
+	*runtimetest.FakeBackend
+	mu   sync.Mutex
+	kept map[string]map[string]string
+}
+
+func (b *sharing) SandboxStatus(ctx context.Context, id string) (runtime.Sandbox, error) {
+	s, err := b.FakeBackend.SandboxStatus(ctx, id)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.kept[id] == nil {
+		b.kept[id] = s.Labels
+	}
+	s.Labels = b.kept[id]
+	return s, err
 }

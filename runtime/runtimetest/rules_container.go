@@ -63,24 +63,17 @@ func containerLabels(c *backendCase) error {
 	if err != nil {
 		return err
 	}
-	cfg.Labels["changed"], cfg.Annotations["changed"] = "yes", "yes"
-	st, err := c.ContainerStatus(c.ctx, id)
-	if err != nil {
-		return err
-	}
-	list, err := c.ListContainers(c.ctx, runtime.Filter{PodUID: sb.UID})
-	if err != nil {
-		return err
-	}
-	for _, s := range append(list, st) {
-		if err := errors.Join(
-			sameMap("labels", s.Labels, want.Labels),
-			sameMap("annotations", s.Annotations, want.Annotations),
-		); err != nil {
-			return err
+	return keepsMarks(marks{cfg.Labels, cfg.Annotations}, marks{want.Labels, want.Annotations}, func() (read []marks, err error) {
+		st, err := c.ContainerStatus(c.ctx, id)
+		if err != nil {
+			return nil, err
 		}
-	}
-	return nil
+		list, err := c.ListContainers(c.ctx, runtime.Filter{PodUID: sb.UID})
+		for _, s := range append(list, st) {
+			read = append(read, marks{s.Labels, s.Annotations})
+		}
+		return read, err
+	})
 }
 
 func containerAttempt(c *backendCase) error {

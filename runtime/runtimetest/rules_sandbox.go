@@ -54,21 +54,38 @@ func sandboxLabels(c *backendCase) error {
 	if err != nil {
 		return err
 	}
-	cfg.Labels["changed"], cfg.Annotations["changed"] = "yes", "yes"
-	st, err := c.SandboxStatus(c.ctx, id)
-	if err != nil {
-		return err
-	}
-	list, err := c.ListSandboxes(c.ctx, runtime.Filter{PodUID: cfg.UID})
-	if err != nil {
-		return err
-	}
-	for _, s := range append(list, st) {
-		if err := errors.Join(
-			sameMap("labels", s.Labels, want.Labels),
-			sameMap("annotations", s.Annotations, want.Annotations),
-		); err != nil {
+	return keepsMarks(marks{cfg.Labels, cfg.Annotations}, marks{want.Labels, want.Annotations}, func() (read []marks, err error) {
+		st, err := c.SandboxStatus(c.ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		list, err := c.ListSandboxes(c.ctx, runtime.Filter{PodUID: cfg.UID})
+		for _, s := range append(list, st) {
+			read = append(read, marks{s.Labels, s.Annotations})
+		}
+		return read, err
+	})
+}
+
+// marks are the labels and annotations of a sandbox or container.
+type marks struct{ labels, annotations map[string]string }
+
+func (m marks) change() { m.labels["changed"], m.annotations["changed"] = "yes", "yes" }
+
+// keepsMarks sees that what was given comes back, time and again, though its owner
+// changes what he gave and what he got.
+func keepsMarks(given, want marks, read func() ([]marks, error)) error {
+	given.change()
+	for range 2 {
+		all, err := read()
+		if err != nil {
 			return err
+		}
+		for _, m := range all {
+			if err := errors.Join(sameMap("labels", m.labels, want.labels), sameMap("annotations", m.annotations, want.annotations)); err != nil {
+				return err
+			}
+			m.change()
 		}
 	}
 	return nil
