@@ -173,7 +173,7 @@ func (b *builder) absentStatus(e *entry) v1.ContainerStatus {
 	case old != nil && (waitsForAll(old) || b.restartAll && old.ContainerID != ""):
 		restartingAll(&status, old)
 	case old != nil && old.State.Terminated != nil:
-		old.DeepCopyInto(&status)
+		status = asItEnded(e)
 		status.RestartCount = max(old.RestartCount, 0)
 	case e.kind == plainInit && b.initialized:
 		status.State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{
@@ -185,6 +185,17 @@ func (b *builder) absentStatus(e *entry) v1.ContainerStatus {
 		if b.in.Pod.DeletionTimestamp == nil {
 			status.RestartCount++
 		}
+	}
+	return status
+}
+
+// asItEnded is what was said last of a container that has ended. Of resources it has
+// what the spec says by now: a resize would be counted by the old ones for ever.
+func asItEnded(e *entry) v1.ContainerStatus {
+	status := *e.old.DeepCopy()
+	if status.Resources != nil {
+		status.Resources = e.spec.Resources.DeepCopy()
+		status.AllocatedResources = e.spec.Resources.Requests.DeepCopy()
 	}
 	return status
 }

@@ -101,6 +101,26 @@ func TestEndIsRememberedWhenTheRuntimeForgets(t *testing.T) {
 	require.Equal(t, want, one(after(r, pod, running("c1"))))
 }
 
+// A container that has ended, and that the runtime does not know any more, or says is
+// running again, has what was granted since.
+func TestResizeOfAContainerThatHasEnded(t *testing.T) {
+	for name, runs := range map[string][]runtime.ContainerStatus{"forgotten": {running("c1")}, "invented": {running("c0"), running("c1")}} {
+		t.Run(name, func(t *testing.T) {
+			pod := newPod(policy(v1.RestartPolicyNever), withC1)
+			asks := func(cpu string) {
+				pod = pod.DeepCopy()
+				pod.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse(cpu)}
+			}
+			asks("2")
+			r := podstatus.Compute(input(pod, running("c1"), exited("c0", 3)))
+			want := r.Status.ContainerStatuses[0]
+			asks("1")
+			want.Resources, want.AllocatedResources = &pod.Spec.Containers[0].Resources, pod.Spec.Containers[0].Resources.Requests
+			require.Equal(t, want, one(after(r, pod, runs...)))
+		})
+	}
+}
+
 // An init container that is gone, with regular ones there, must have ended well.
 func TestInitContainerThatIsForgotten(t *testing.T) {
 	in := input(newPod(withInit), running("c0"))

@@ -34,7 +34,7 @@ func (b *builder) refuseIllegal() *IllegalTransition {
 			continue
 		}
 		if e.out.State.Terminated == nil && !mayRunAgain(b.in.Pod, e) {
-			*e.out = *e.old.DeepCopy()
+			*e.out = asItEnded(e)
 			refused = append(refused, e.spec.Name)
 		}
 	}
