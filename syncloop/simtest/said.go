@@ -58,7 +58,7 @@ func (w *world) compare(p *podState, old, next *syncloop.StatusUpdate) {
 	if isReady(old.Status) && !isReady(next.Status) && w.sameRuns(p, old.Status, next.Status) {
 		w.fail(RestartTouchesNothing, "pod %s is said to be unready, and nothing has happened to it", p.UID)
 	}
-	if left || fewer != "" {
+	if left || fewer != "" || old.Finished && !next.Finished {
 		p.lives = max(p.lives-1, 0)
 		clear(p.restarts)
 	}

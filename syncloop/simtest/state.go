@@ -197,10 +197,11 @@ func (w *world) remembered(records map[types.UID]syncloop.Record) {
 		if p.evicted && !ended {
 			p.mustStop = p.mustStop && (!p.wanted || p.deleting)
 		}
-		if p.static && !ended {
+		behind := p.said != nil && (!kept || r.Version < p.said.Version)
+		if p.static && !ended && (behind || !kept) {
 			p.lives = max(p.lives, 1)
 		}
-		if w.open != nil && p.said != nil && (!kept || r.Version < p.said.Version) {
+		if w.open != nil && behind {
 			// It comes from the disk, where its status is not kept: nobody knows more of
 			// it than the record until its source speaks.
 			p.said = nil
