@@ -30,10 +30,22 @@ func unknownObject(ref runtime.PodRef, container string) *v1.ObjectReference {
 	}
 }
 
+// toldLimit is how many bytes of a failure people are told. It may quote what
+// a manifest has megabytes of, and be said of each of a thousand containers.
+const toldLimit = 4 << 10
+
+// short cuts a text to so many bytes.
+func short(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "..."
+}
+
 // event sends one event, whose message is text and no format.
 func (r *Runtime) event(object *v1.ObjectReference, kind, reason, message string) {
 	if r.cfg.Events != nil {
-		r.cfg.Events.Eventf(object, kind, reason, "%s", message)
+		r.cfg.Events.Eventf(object, kind, reason, "%s", short(message, toldLimit))
 	}
 }
 
@@ -52,6 +64,7 @@ func (r *Runtime) warn(s *podState, object *v1.ObjectReference, reason, message 
 }
 
 func (r *Runtime) paced(s *podState, object *v1.ObjectReference, kind, reason, message string) {
+	message = short(message, toldLimit)
 	if s.due(repeated{object.FieldPath, reason, message}, time.Now()) {
 		r.event(object, kind, reason, message)
 	}

@@ -45,7 +45,7 @@ func (r *Runtime) runHook(ctx context.Context, t *hookTarget, containerID string
 	if err == nil || len(err.Error()) <= hookErrorLimit {
 		return err
 	}
-	return errors.New(strings.ToValidUTF8(err.Error()[:hookErrorLimit], "") + "...")
+	return errors.New(short(err.Error(), hookErrorLimit))
 }
 
 func (r *Runtime) handle(ctx context.Context, t *hookTarget, containerID string) error {

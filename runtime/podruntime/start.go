@@ -60,6 +60,7 @@ func (p *pass) startAll(ctx context.Context, starts []runtime.Start) bool {
 }
 
 func (p *pass) report(result runtime.StartResult) {
+	result.Message = short(result.Message, toldLimit)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.result.Containers = append(p.result.Containers, result)

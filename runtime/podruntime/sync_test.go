@@ -5,9 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -275,6 +277,32 @@ func TestVolumeThatCannotBeMade(t *testing.T) {
 		}
 		require.Equal(t, []string{"Warning FailedMount : " + why}, n.events.take(), "said once, then at a falling rate")
 		require.Empty(t, n.status(pod).Sandboxes)
+	})
+}
+
+// A path of megabytes must not be in the status of each of a thousand containers.
+func TestFailuresAreShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t, nil, podruntime.Config{})
+		long := strings.Repeat("ä", 1<<20)
+		pod := newPod("web", container("main"), container("other"))
+		pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{
+			HostPath: &v1.HostPathVolumeSource{Path: "/" + long, Type: new(v1.HostPathDirectory)},
+		}}}
+		for i := range pod.Spec.Containers {
+			pod.Spec.Containers[i].VolumeMounts = []v1.VolumeMount{{Name: "data", MountPath: "/data"}}
+		}
+		res, err := n.sync(pod)
+		require.Error(t, err)
+		require.Len(t, res.Containers, 2)
+		for _, c := range res.Containers {
+			require.Less(t, len(c.Message), 5<<10)
+			require.True(t, utf8.ValidString(c.Message))
+			require.Contains(t, c.Message, `volume "data"`)
+		}
+		events := n.events.take()
+		require.Len(t, events, 1)
+		require.Less(t, len(events[0]), 5<<10)
 	})
 }
 
