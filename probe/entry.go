@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"errors"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -61,10 +62,30 @@ type lastAttempt struct {
 // kept is what is remembered of an output: all of what a host observes, and as
 // much as people are shown of the rest, of which there may be 10 KiB each.
 func kept(kind kindCode, output string) string {
-	if most := messageLimit + utf8.UTFMax; kind != observe && len(output) > most {
-		return strings.Clone(output[:most])
+	if kind != observe {
+		return beginning(output)
 	}
 	return output
+}
+
+// keptError is an error with as much of its text, which may quote what a manifest or
+// a server has tens of kilobytes of.
+func keptError(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	if short := beginning(text); short != text {
+		return errors.New(short)
+	}
+	return err
+}
+
+func beginning(text string) string {
+	if most := messageLimit + utf8.UTFMax; len(text) > most {
+		return strings.Clone(text[:most])
+	}
+	return text
 }
 
 func newEntry(c *container, p *Probe) *entry {

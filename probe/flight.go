@@ -246,6 +246,7 @@ type said struct {
 
 // record puts an outcome into its tracker.
 func (m *Manager) record(e *entry, a Attempt, now time.Time) said {
+	a.Err = keptError(a.Err)
 	news := e.tracker.kind == observe && differs(e.last, a)
 	if e.last == nil {
 		e.last = new(lastAttempt)

@@ -52,6 +52,7 @@ type Published struct {
 	// Output and Err are of the last attempt, At is when that ended; all are
 	// zero for a verdict that an earlier agent found. The output is whole, up
 	// to OutputLimit, for Observe; of others it is the beginning, about 1 KiB.
+	// An error with a longer text is one of its beginning alone.
 	Output string
 	Err    error
 	At     time.Time

@@ -40,6 +40,26 @@ func TestLittleIsKeptOfOutputs(t *testing.T) {
 	})
 }
 
+// The text of an error is as much a container's as its output.
+func TestLongErrorsAreNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		long := errors.New(strings.Repeat("x", 1<<20))
+		w := newWorld(t, probe.Config{Prober: probe.Func(func(context.Context, probe.Target) (probe.Response, error) {
+			return probe.Response{}, long
+		})})
+		w.Set(ref("a"), probe.Container{Name: "app", State: running("1"), Probes: []probe.Probe{
+			named(probe.Readiness, probe.Settings{}), {Name: "disk", Kind: probe.Observe},
+		}})
+		w.pass(time.Minute)
+		for _, x := range w.Explain("a") {
+			require.Len(t, x.Err.Error(), 1028, x.Probe)
+		}
+		require.Len(t, w.Take(), 1, "the same error is no news")
+		w.pass(time.Minute)
+		require.Empty(t, w.Take())
+	})
+}
+
 // What a container says reaches an event cut and escaped, once.
 func TestEventsArePrintable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
