@@ -39,7 +39,7 @@ func (c *client) get(ctx context.Context, method, path string, query url.Values,
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOTDIR) {
 			return nil, c.nobody()
 		}
 		if context.Cause(ctx) == errNoAnswer {
@@ -60,7 +60,7 @@ func (c *client) get(ctx context.Context, method, path string, query url.Values,
 
 // nobody says that no agent runs there, which may be the wrong place.
 func (c *client) nobody() error {
-	if _, err := os.Stat(c.root); errors.Is(err, os.ErrNotExist) {
+	if info, err := os.Stat(c.root); errors.Is(err, os.ErrNotExist) || err == nil && !info.IsDir() {
 		return fmt.Errorf("no agent runs on %s: there is no such folder", c.root)
 	}
 	return fmt.Errorf("no agent runs on %s; if one runs on another folder, name it with --root", c.root)

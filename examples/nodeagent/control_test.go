@@ -34,6 +34,8 @@ func TestAskingARunningAgent(t *testing.T) {
 	_, said, code := asked(t, y.root, "status")
 	require.Equal(t, exitFault, code)
 	require.Contains(t, said, "there is no such folder")
+	_, said, _ = asked(t, filepath.Join(y.manifests, "a.yaml"), "status")
+	require.Contains(t, said, "there is no such folder")
 	require.NoError(t, os.MkdirAll(y.root, 0o700))
 	_, said, _ = asked(t, y.root, "status")
 	require.Contains(t, said, "no agent runs on "+y.root+"; if one runs on another folder, name it with --root")
