@@ -132,8 +132,11 @@ func sourceHealth(s podmanager.SourceStatus, now time.Time) HealthCheck {
 	if s.Err != nil {
 		c.LastError, c.Since = s.Err.Error(), s.Since
 	}
-	if !s.Silent.IsZero() {
+	switch {
+	case !s.Silent.IsZero():
 		c.Detail += "; it says nothing since " + ago(s.Silent, now)
+	case s.Err != nil && !s.LastReport.IsZero():
+		c.Detail += "; its last word is " + ago(s.LastReport, now) + " old"
 	}
 	return c
 }

@@ -162,8 +162,9 @@ func TestHealthTellsOfEachSource(t *testing.T) {
 		c := w.check("source good")
 		require.False(t, c.OK)
 		require.Equal(t, "no such folder", c.LastError)
-		require.Equal(t, "1 pod is kept from it", c.Detail)
+		require.Equal(t, "1 pod is kept from it; its last word is 0s old", c.Detail)
 		sleep(time.Minute)
+		require.Equal(t, "1 pod is kept from it; its last word is 1m0s old", w.check("source good").Detail)
 		e, _ := w.Explain("uid-a")
 		require.Equal(t, "Its source is not well since 1m0s; what it said last counts: no such folder", e.Lines[1])
 		reports <- podmanager.Report{Err: errors.Join(errors.New("b.yaml: no"), errors.New("c.yaml: no"))}
