@@ -194,17 +194,17 @@ func restartAll(c *runtimeCase) error {
 	if err != nil {
 		return err
 	}
-	first := st.Container("other").ID
+	first := *st.Container("other") // main may have ended before it ran
 	st, err = c.drive(pod, "another instance of other", func(st *runtime.PodStatus) bool {
 		other := st.Container("other")
-		return other != nil && other.ID != first
+		return other != nil && other.ID != first.ID
 	})
 	if err != nil {
 		return err
 	}
-	was := func(i runtime.ContainerStatus) bool { return i.ID == first }
-	if st.Container("other").RestartCount != 1 || slices.ContainsFunc(st.Containers, was) {
-		err = fmt.Errorf("after the first time its containers are %s", describe(st))
+	was := func(i runtime.ContainerStatus) bool { return i.ID == first.ID }
+	if st.Container("other").RestartCount != first.RestartCount+1 || slices.ContainsFunc(st.Containers, was) {
+		err = fmt.Errorf("its restart count was %d, and its containers are %s", first.RestartCount, describe(st))
 	}
 	return err
 }
