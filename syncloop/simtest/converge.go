@@ -121,6 +121,9 @@ func (w *world) checkRuns(v *syncloop.PodView, st *runtime.PodStatus) {
 	if w.inHook(p, st) {
 		return
 	}
+	if at, ok := podstatus.Deadline(v.Pod, v.Status); ok && time.Since(at) > w.slack()+trouble {
+		w.fail(Converges, "pod %s runs on %s after its deadline", v.UID, time.Since(at))
+	}
 	said := map[string]*v1.ContainerStatus{}
 	for _, list := range [][]v1.ContainerStatus{v.Status.InitContainerStatuses, v.Status.ContainerStatuses} {
 		for i := range list {
