@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,16 +17,19 @@ const sourceAnnotation = "kubernetes.io/config.source"
 // legacyCriticalAnnotation marked a critical pod until Kubernetes 1.15.
 const legacyCriticalAnnotation = "scheduler.alpha.kubernetes.io/critical-pod"
 
+// nobody stands where a pod is nil: of that, too, there is an answer.
+var nobody = &v1.Pod{}
+
 // IsStatic tells whether the pod is defined by this node itself: its source is
 // noted, and it is not the API server.
 func IsStatic(pod *v1.Pod) bool {
-	source, ok := pod.Annotations[sourceAnnotation]
+	source, ok := cmp.Or(pod, nobody).Annotations[sourceAnnotation]
 	return ok && source != "api"
 }
 
 // IsMirror tells whether the pod only stands for a static pod in the API.
 func IsMirror(pod *v1.Pod) bool {
-	_, ok := pod.Annotations[v1.MirrorPodAnnotationKey]
+	_, ok := cmp.Or(pod, nobody).Annotations[v1.MirrorPodAnnotationKey]
 	return ok
 }
 
@@ -37,6 +41,7 @@ func IsCritical(pod *v1.Pod) bool { return WhyCritical(pod) != "" }
 // WhyCritical says in a few words what makes a pod critical, "" if nothing
 // does.
 func WhyCritical(pod *v1.Pod) string {
+	pod = cmp.Or(pod, nobody)
 	switch {
 	case IsStatic(pod):
 		return "static pod"
@@ -54,6 +59,7 @@ func WhyCritical(pod *v1.Pod) string {
 // its priority is at least [CriticalPriority]. A static pod is not critical by
 // itself. For hosts that want the old rule; nothing here uses it by default.
 func IsLegacyCritical(pod *v1.Pod) bool {
+	pod = cmp.Or(pod, nobody)
 	if pod.Spec.Priority != nil && *pod.Spec.Priority >= CriticalPriority {
 		return true
 	}
@@ -64,7 +70,7 @@ func IsLegacyCritical(pod *v1.Pod) bool {
 // QOS is the pod's quality of service class: the one in its status, which never
 // changes, or else the one that its spec gives.
 func QOS(pod *v1.Pod) v1.PodQOSClass {
-	if pod.Status.QOSClass != "" {
+	if pod != nil && pod.Status.QOSClass != "" {
 		return pod.Status.QOSClass
 	}
 	return SpecQOS(pod)
@@ -76,6 +82,7 @@ func QOS(pod *v1.Pod) v1.PodQOSClass {
 // limits both, and the sums of requests and limits are equal.
 func SpecQOS(pod *v1.Pod) v1.PodQOSClass {
 	var sum qosSums
+	pod = cmp.Or(pod, nobody)
 	if pod.Spec.Resources != nil {
 		sum.add(*pod.Spec.Resources)
 	} else {

@@ -158,7 +158,7 @@ func (l *Ledger) UpdatePrepared(p *Prepared) error {
 
 // Finished tells whether a pod has come to its end and takes nothing any more.
 func Finished(pod *v1.Pod) bool {
-	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+	return pod != nil && (pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed)
 }
 
 // SetLeaving notes that a pod is being stopped, or that it stays after all, and

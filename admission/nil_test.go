@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
@@ -59,6 +60,36 @@ func TestNilIsAnErrorByName(t *testing.T) {
 	require.False(t, chain.Ledger.RemovePod(nil))
 	require.False(t, chain.Ledger.HasPod(nil))
 	require.Zero(t, chain.Ledger.Pods())
+}
+
+// What has no error to give takes a nil pod for one with nothing in it.
+func TestNilPodIsAsAnEmptyOne(t *testing.T) {
+	require.False(t, admission.IsStatic(nil) || admission.IsMirror(nil) || admission.IsCritical(nil) || admission.IsLegacyCritical(nil))
+	require.False(t, admission.IsNodeCritical(nil) || admission.Finished(nil) || admission.Preemptable(nil, nil))
+	require.Empty(t, admission.WhyCritical(nil)+string(admission.KeyOf(nil)))
+	require.Equal(t, v1.PodQOSBestEffort, admission.QOS(nil))
+	require.Equal(t, v1.PodQOSBestEffort, admission.SpecQOS(nil))
+	require.Zero(t, admission.PodRequests(nil))
+	require.Empty(t, admission.HostPorts(nil))
+	require.False(t, admission.Tolerates(nil, &v1.Taint{Key: "a", Effect: v1.TaintEffectNoExecute}))
+	require.True(t, admission.Tolerates(nil, nil))
+	require.Equal(t, v1.ResourcePods, admission.Shortages(nil, nil, nil)[0].Resource)
+
+	pod := admissiontest.NewPod("a", "cpu=1").Pod
+	require.Equal(t, &resize.Allocation{}, resize.Of(nil))
+	allocated, differs := resize.Of(pod).Apply(nil)
+	require.Nil(t, allocated)
+	require.False(t, differs)
+	require.Nil(t, resize.Counted(nil, &v1.PodStatus{}))
+	require.False(t, resize.Differ(nil, pod) || resize.Differ(pod, nil))
+	require.True(t, resize.Settled(nil, nil) && resize.Settled(pod, nil))
+	require.True(t, resize.Grows(nil, pod))
+	require.True(t, resize.PendingOf(nil, pod, time.Time{}).Grows)
+	require.Empty(t, resize.PendingOf(pod, nil, time.Time{}).UID)
+	require.Empty(t, resize.Support{PodLevelDisabled: true, StaticCPU: true}.Infeasible(nil, nil))
+	c, _ := resize.PendingCondition(resize.Verdict{}, nil, nil, time.Time{})
+	require.Zero(t, c.ObservedGeneration)
+	require.Equal(t, `Pod resize error: {"generation":0}`, resize.ErrorMessage(nil, nil))
 }
 
 // A node that nobody gives is a verdict.

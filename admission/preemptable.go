@@ -1,6 +1,10 @@
 package admission
 
-import v1 "k8s.io/api/core/v1"
+import (
+	"cmp"
+
+	v1 "k8s.io/api/core/v1"
+)
 
 // nodeCriticalClass is the priority class of pods that the node itself needs.
 const nodeCriticalClass = "system-node-critical"
@@ -33,7 +37,7 @@ func rankOf(pod *v1.Pod, critical func(*v1.Pod) bool) rank {
 		critical = IsCritical
 	}
 	r := rank{critical: critical(pod)}
-	if p := pod.Spec.Priority; p != nil {
+	if p := cmp.Or(pod, nobody).Spec.Priority; p != nil {
 		r.ranked, r.priority = true, *p
 	}
 	return r

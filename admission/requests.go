@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ type Requests struct {
 // containers with sidecars and of each init step, pod-level requests in place
 // of the sum, overhead on top.
 func PodRequests(pod *v1.Pod) Requests {
-	return requestsBy(pod, helpers.PodResourcesOptions{})
+	return requestsBy(cmp.Or(pod, nobody), helpers.PodResourcesOptions{})
 }
 
 // sums are the lists that requests are summed up in before they are counted.

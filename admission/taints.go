@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"context"
 
 	v1 "k8s.io/api/core/v1"
@@ -40,5 +41,5 @@ func (Taints) Admit(_ context.Context, req Request) (Verdict, error) {
 // It is the one place that hands component-helpers the klog logger that its
 // signature asks for; the empty one is silent.
 func Tolerates(pod *v1.Pod, taint *v1.Taint) bool {
-	return corev1.TolerationsTolerateTaint(klog.Logger{}, pod.Spec.Tolerations, taint, false)
+	return taint == nil || corev1.TolerationsTolerateTaint(klog.Logger{}, cmp.Or(pod, nobody).Spec.Tolerations, taint, false)
 }

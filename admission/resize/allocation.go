@@ -1,6 +1,7 @@
 package resize
 
 import (
+	"cmp"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,10 +20,14 @@ type Allocation struct {
 	Pod *v1.ResourceRequirements `json:"pod,omitempty"`
 }
 
+// nobody stands where a pod is nil: of that, too, there is an answer.
+var nobody = &v1.Pod{}
+
 // Of is the allocation of a pod that has all that its spec asks for. It shares
 // no memory that anybody writes to.
 func Of(pod *v1.Pod) *Allocation {
 	a := &Allocation{}
+	pod = cmp.Or(pod, nobody)
 	for _, list := range containersOf(pod) {
 		for i := range list {
 			if a.Containers == nil {
@@ -42,7 +47,7 @@ func Of(pod *v1.Pod) *Allocation {
 // for, and whether that differs: then a resize is wanted, and the pod is a copy
 // that shares the rest. A nil Allocation grants what the spec says.
 func (a *Allocation) Apply(pod *v1.Pod) (allocated *v1.Pod, differs bool) {
-	if a == nil {
+	if a == nil || pod == nil {
 		return pod, false
 	}
 	own := *pod
@@ -82,6 +87,9 @@ func (a *Allocation) applyTo(list []v1.Container) (applied []v1.Container, diffe
 // nothing, it would have the spec passed over, and that is left out. The pod is
 // a copy if anything differs, and shares the rest.
 func Counted(allocated *v1.Pod, said *v1.PodStatus) *v1.Pod {
+	if allocated == nil {
+		return nil
+	}
 	if said == nil {
 		said = &allocated.Status
 	}
@@ -100,7 +108,7 @@ func Counted(allocated *v1.Pod, said *v1.PodStatus) *v1.Pod {
 // Differ tells whether two versions of a pod ask for other resources, for a
 // container that both have or for the pod as a whole.
 func Differ(a, b *v1.Pod) bool {
-	return !samePod(a.Spec.Resources, b.Spec.Resources) ||
+	return !samePod(cmp.Or(a, nobody).Spec.Resources, cmp.Or(b, nobody).Spec.Resources) ||
 		anyPair(a, b, func(x, y *v1.Container) bool { return !same(x.Resources, y.Resources) })
 }
 
@@ -108,6 +116,9 @@ func Differ(a, b *v1.Pod) bool {
 // requests for cpu and memory are those of the spec, granted and given; what it does
 // not say of is settled.
 func Settled(pod *v1.Pod, status *v1.PodStatus) bool {
+	if status == nil {
+		return true
+	}
 	said := [2][]v1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses}
 	for kind, list := range containersOf(pod) {
 		for i := range list {
@@ -139,6 +150,7 @@ func Grows(allocated, desired *v1.Pod) bool {
 }
 
 func containersOf(pod *v1.Pod) [2][]v1.Container {
+	pod = cmp.Or(pod, nobody)
 	return [2][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers}
 }
 

@@ -32,6 +32,7 @@ type Pending struct {
 // PendingOf is the wish of a pod whose spec asks for something else than it was
 // granted.
 func PendingOf(allocated, desired *v1.Pod, since time.Time) Pending {
+	desired = cmp.Or(desired, nobody)
 	p := Pending{
 		UID: desired.UID, Grows: Grows(allocated, desired), Since: since,
 		Guaranteed: admission.QOS(desired) == v1.PodQOSGuaranteed,

@@ -1,6 +1,7 @@
 package resize
 
 import (
+	"cmp"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -51,7 +52,7 @@ func (s Support) Infeasible(allocated, desired *v1.Pod) string {
 		return messageUnsupported
 	case s.swapped(allocated, desired):
 		return messageSwap
-	case s.PodLevelDisabled && !samePod(allocated.Spec.Resources, desired.Spec.Resources):
+	case s.PodLevelDisabled && !samePod(cmp.Or(allocated, nobody).Spec.Resources, cmp.Or(desired, nobody).Spec.Resources):
 		return messagePodLevelDisabled
 	case !s.StaticCPU && !s.StaticMemory || admission.QOS(desired) != v1.PodQOSGuaranteed:
 		return ""

@@ -1,6 +1,7 @@
 package resize
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -26,7 +27,7 @@ func PendingCondition(v Verdict, pod *v1.Pod, before *v1.PodCondition, now time.
 	c = v1.PodCondition{
 		Type: v1.PodResizePending, Status: v1.ConditionTrue,
 		Reason: string(v.Outcome), Message: v.Message,
-		ObservedGeneration: pod.Generation,
+		ObservedGeneration: cmp.Or(pod, nobody).Generation,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 	}
 	if before != nil && before.Reason == c.Reason {
@@ -62,7 +63,11 @@ func CompletedMessage(pod *v1.Pod) string { return "Pod resize completed: " + de
 
 // ErrorMessage is the text when its containers could not be given them.
 func ErrorMessage(pod *v1.Pod, cause error) string {
-	return "Pod resize error: " + describe(pod, cause.Error())
+	failure := ""
+	if cause != nil {
+		failure = cause.Error()
+	}
+	return "Pod resize error: " + describe(pod, failure)
 }
 
 // RefusedEvent is the event, a warning, about a resize that was not granted. It
@@ -78,6 +83,7 @@ func RefusedEvent(v Verdict, pod *v1.Pod) (reason, message string) {
 // describe is the JSON that the kubelet's events have: the resources of each
 // container, the generation of the spec, and what went wrong.
 func describe(pod *v1.Pod, failure string) string {
+	pod = cmp.Or(pod, nobody)
 	type container struct {
 		Name      string                  `json:"name"`
 		Resources v1.ResourceRequirements `json:"resources"`
