@@ -87,6 +87,24 @@ func TestRestartLetsNobodyIntoTheRoomOfWhatRuns(t *testing.T) {
 	}
 }
 
+// The same within one list that comes after the runtime's first, where no store
+// remembers what runs.
+func TestRestartWithoutAStoreLetsNobodyIntoTheRoomOfWhatRuns(t *testing.T) {
+	inBubble(t, func(t *testing.T, w *world) {
+		old := pod("old", cpu("2"), created(time.Hour))
+		w.add(old)
+		w.stop()
+		room("2", admission.Retry)(&w.config)
+		w.start()
+		sleep(time.Second)
+		next := pod("new", cpu("1"), created(2*time.Hour))
+		w.add(next, old)
+		require.True(t, w.observed(old.UID).Running())
+		require.False(t, w.observed(next.UID).Running(), "it is older, but the other one runs")
+		require.Equal(t, 1, w.entered())
+	}, room("2", admission.Retry))
+}
+
 // The same within one list, and of a pod that goes without its source.
 func TestRestartLetsNobodyIntoTheRoomOfWhatStillStops(t *testing.T) {
 	inWorld(t, func(t *testing.T, w *world) {
