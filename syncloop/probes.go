@@ -163,12 +163,15 @@ func (l *SyncLoop) probeHealth(now time.Time) (HealthCheck, bool) {
 	s := reporter.Stats()
 	c := HealthCheck{Name: "probes", OK: s.Late < probeLimit, Limit: metav1.Duration{Duration: probeLimit}}
 	c.Detail = fmt.Sprintf("%s of %s, %d in flight", count(s.Probes, "probe", "probes"), count(s.Pods, "pod", "pods"), s.InFlight)
-	if s.Waiting > 0 {
+	switch {
+	case s.Waiting == 0:
+		c.Detail += ", none waits"
+	case s.Late == 0:
+		c.Detail += "; " + count(s.Waiting, "waits", "wait") + " behind others of the same pod"
+	default:
 		c.Since = now.Add(-s.Late)
 		c.Detail += fmt.Sprintf("; %s, the oldest for %s",
 			count(s.Waiting, "waits for its turn", "wait for their turn"), s.Late.Round(time.Millisecond))
-	} else {
-		c.Detail += ", none waits"
 	}
 	return c, true
 }
