@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubeparts/kubeparts/runtime"
 	"github.com/kubeparts/kubeparts/runtime/runtimetest"
+	"github.com/kubeparts/kubeparts/syncloop"
 	"github.com/kubeparts/kubeparts/syncloop/simtest"
 )
 
@@ -189,4 +190,9 @@ func TestSeedsWithProbes(t *testing.T) {
 func TestSeedsWithEverything(t *testing.T) {
 	total := run(t, everything, 60, 10)
 	require.True(t, total.Attempts > 0 && total.Evicted > 0 && total.Preempted > 0 || raceEnabled || asked())
+}
+
+// Without a store an agent knows what its sources and its runtime tell.
+func TestSeedsWithoutAStore(t *testing.T) {
+	run(t, simtest.Config{Change: func(c *syncloop.Config) { c.Store = nil }}, 40, 10)
 }
