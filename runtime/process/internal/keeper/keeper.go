@@ -36,6 +36,7 @@ type keeper struct {
 	execs      map[int]*execution // by PID
 	execSeq    int
 	killed     map[int]killedProcess // by PID
+	unclaimed  unclaimed
 	watchers   map[chan struct{}]struct{}
 	unsaved    map[string]error // containers whose record is older than they are
 	retry      *time.Timer

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,8 +58,8 @@ func childAttr(user *User) *syscall.SysProcAttr {
 }
 
 // killOwned kills the keeper's descendants whose owner is wanted, and tells
-// whether there were any. What may not be killed (a setuid program, without
-// root's rights) does not count: nothing would ever change.
+// whether there were any, or one that may turn out to be. What may not be killed (a
+// setuid program, without root's rights) does not count: nothing would ever change.
 func (k *keeper) killOwned(_ int, wanted func(owner string) bool) bool {
 	procs, err := Processes()
 	if err != nil {
@@ -66,15 +67,19 @@ func (k *keeper) killOwned(_ int, wanted func(owner string) bool) bool {
 	}
 	roots, sessions := k.roots()
 	owners := Owners(procs, os.Getpid(), roots, sessions, MarkerOf)
-	any := false
-	killed := make(map[int]killedProcess, len(k.killed))
+	any, now := false, time.Now()
+	killed, nobodys := make(map[int]killedProcess, len(k.killed)), unclaimed{}
 	for _, p := range procs {
 		owner, descends := owners[p.PID]
 		if before, ok := k.killed[p.PID]; ok && before.ticks == p.Ticks {
 			killed[p.PID] = before
 			owner = cmp.Or(owner, before.owner)
 		}
-		if !descends || p.Zombie || !wanted(owner) {
+		if !descends || p.Zombie {
+			continue
+		}
+		if !wanted(owner) {
+			any = owner == "" && k.unclaimed.note(p, now, nobodys) || any
 			continue
 		}
 		if syscall.Kill(p.PID, syscall.SIGKILL) == nil {
@@ -82,7 +87,7 @@ func (k *keeper) killOwned(_ int, wanted func(owner string) bool) bool {
 			any = true
 		}
 	}
-	k.killed = killed
+	k.killed, k.unclaimed = killed, nobodys
 	return any
 }
 

@@ -47,6 +47,25 @@ func TestOwners(t *testing.T) {
 	require.Len(t, Owners(loop, 10, nil, nil, func(int) string { return "" }), 2)
 }
 
+// A process that becomes another program has no marker for a moment. It is nobody's
+// only if it has none a while later, and one that got its PID is another one.
+func TestUnclaimedProcessMayHaveAnOwnerYet(t *testing.T) {
+	now := time.Unix(1, 0)
+	look := func(u unclaimed, p Process, at time.Duration) (next unclaimed, mayYet bool) {
+		next = unclaimed{}
+		return next, u.note(p, now.Add(at), next)
+	}
+	u, mayYet := look(nil, Process{PID: 7, Ticks: 1}, 0)
+	require.True(t, mayYet)
+	u, mayYet = look(u, Process{PID: 7, Ticks: 1}, sweepAgain-1)
+	require.True(t, mayYet)
+	u, mayYet = look(u, Process{PID: 7, Ticks: 1}, sweepAgain)
+	require.False(t, mayYet)
+	u, mayYet = look(u, Process{PID: 7, Ticks: 2}, sweepAgain)
+	require.True(t, mayYet)
+	require.Len(t, u, 1)
+}
+
 func TestParseStat(t *testing.T) {
 	p, err := parseStat(7, []byte("7 (a) b (c)) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21\n"))
 	require.NoError(t, err)

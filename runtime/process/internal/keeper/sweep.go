@@ -18,6 +18,27 @@ type killedProcess struct {
 	owner string
 }
 
+// unclaimed are processes that nobody could be told to own, by their PIDs. One that is
+// about to become another program has no environment for a moment, and so no marker:
+// only one that is still without an owner a while later is nobody's.
+type unclaimed map[int]unclaimedProcess
+
+type unclaimedProcess struct {
+	ticks uint64
+	since time.Time
+}
+
+// note takes up a process that has no owner, into what the next look finds, and tells
+// whether it may have one yet.
+func (u unclaimed) note(p Process, now time.Time, next unclaimed) (mayYet bool) {
+	seen, ok := u[p.PID]
+	if !ok || seen.ticks != p.Ticks {
+		seen = unclaimedProcess{p.Ticks, now}
+	}
+	next[p.PID] = seen
+	return now.Sub(seen.since) < sweepAgain
+}
+
 // sweepAll goes on with every container and command that is about to end. Where
 // the keeper has no child left, nothing of them lives.
 func (k *keeper) sweepAll(childless bool) {
