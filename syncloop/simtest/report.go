@@ -121,6 +121,7 @@ func (f *Failure) String() string {
 type runs struct {
 	mu          sync.Mutex
 	began, told time.Time
+	until       time.Time // when no further seed is begun; zero for never
 	next, end   uint64
 	done        uint64
 	failed      int
@@ -134,12 +135,16 @@ const maxFailures = 3
 func (r *runs) take() (seed uint64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.next >= r.end || r.failed >= maxFailures {
+	if r.next >= r.end || r.failed >= maxFailures || r.timeUp() {
 		return 0, false
 	}
 	r.next++
 	return r.next - 1, true
 }
+
+// timeUp tells whether go test would end the runs soon, without a word of what they
+// came to.
+func (r *runs) timeUp() bool { return !r.until.IsZero() && time.Now().After(r.until) }
 
 // add adds one run. Now and then it returns what is to be told.
 func (r *runs) add(s Stats, failed bool) string {

@@ -77,12 +77,15 @@ func (c Config) withDefaults() Config {
 }
 
 // Run lets a node live through each of so many seeds, and reports those that break
-// a promise as errors of the test, with the shortest way to it; after the third it
-// leaves the rest out. With -v it tells how it gets on. As many nodes live at a time
+// a promise as errors of the test, with the shortest way to it; after the third, or when
+// go test's time is nearly up, which is an error too, it leaves the rest out. With -v it tells how it gets on. As many nodes live at a time
 // as there are processors. It returns what the runs were made of.
 func Run(t *testing.T, cfg Config, from, seeds uint64) Stats {
 	t.Helper()
 	r := &runs{began: time.Now(), told: time.Now(), next: from, end: from + seeds}
+	if deadline, ok := t.Deadline(); ok {
+		r.until = deadline.Add(-lastSeed)
+	}
 	t.Run("nodes", func(t *testing.T) {
 		for range goruntime.GOMAXPROCS(0) {
 			t.Run("", func(t *testing.T) {
@@ -100,8 +103,15 @@ func Run(t *testing.T, cfg Config, from, seeds uint64) Stats {
 		}
 	})
 	t.Log(r.progress())
+	if r.next < r.end && r.timeUp() {
+		t.Errorf("the time of go test is up before seed %d: -timeout 0 gives all the time there is", r.next)
+	}
 	return r.total
 }
+
+// lastSeed is how long before the end of go test's time no seed is begun any more: the
+// way to a failure takes seconds to shorten.
+const lastSeed = 30 * time.Second
 
 // Check lets a node live through one seed. The failure is nil if all promises
 // were kept; the test itself does not fail.

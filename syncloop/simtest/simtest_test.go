@@ -67,7 +67,7 @@ func keepsPromises(t *testing.T, cfg simtest.Config, seed uint64) {
 
 // The node, its faults and the promises: see the package comment. For more:
 //
-//	go test ./syncloop/simtest -run 'TestSeeds$' -v -timeout 0 -from 1 -seeds 100000
+//	go test ./syncloop/simtest -run TestSeeds -v -timeout 0 -from 1 -seeds 100000
 func TestSeeds(t *testing.T) { run(t, simtest.Config{}, 1000, 50) }
 
 // The same with an eviction manager, and memory that is short at times.
@@ -86,7 +86,7 @@ func TestCriticalPodsPreempt(t *testing.T) {
 // Seeds that found something, by what they found. Package syncloop has a test of
 // its own for each, in found_test.go; the seeds lead there as long as plans are
 // drawn as they were.
-func TestSeedsThatFoundSomething(t *testing.T) {
+func TestFoundSeeds(t *testing.T) {
 	for name, seed := range map[string]uint64{
 		"a finished pod that is deleted is answered":             69,
 		"a pod without sandbox keeps its room over a restart":    2000,
@@ -116,7 +116,7 @@ func TestSeedsThatFoundSomething(t *testing.T) {
 }
 
 // What seeds found about probes.
-func TestSeedsWithProbesThatFoundSomething(t *testing.T) {
+func TestFoundSeedsWithProbes(t *testing.T) {
 	for name, seed := range map[string]uint64{
 		"an instance is not ready because the one before was":              51,
 		"what only the API remembers of an instance is not taken back":     2365,
@@ -134,7 +134,7 @@ func TestSeedsWithProbesThatFoundSomething(t *testing.T) {
 var everything = simtest.Config{Hooks: true, Probes: true, Resizes: true, Pressure: true, Preempt: true}
 
 // What seeds found about hooks.
-func TestSeedsWithHooksThatFoundSomething(t *testing.T) {
+func TestFoundSeedsWithHooks(t *testing.T) {
 	for name, found := range map[string]struct {
 		cfg  simtest.Config
 		seed uint64
@@ -150,7 +150,7 @@ func TestSeedsWithHooksThatFoundSomething(t *testing.T) {
 }
 
 // What seeds found about pods that ask for other resources.
-func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
+func TestFoundSeedsWithResizes(t *testing.T) {
 	for name, seed := range map[string]uint64{
 		"a pod that is let in just before a shutdown":                 930033,
 		"a pod that nobody remembers is counted by its own status":    20,
@@ -164,10 +164,10 @@ func TestSeedsWithResizesThatFoundSomething(t *testing.T) {
 }
 
 // Running pods ask for other resources amid all that.
-func TestSeedsWithResizes(t *testing.T) { run(t, simtest.Config{Resizes: true}, 40, 15) }
+func TestNodesWithResizes(t *testing.T) { run(t, simtest.Config{Resizes: true}, 40, 15) }
 
 // Hooks that take their time, fail and hang, and an agent that is killed while they run.
-func TestSeedsWithHooks(t *testing.T) {
+func TestNodesWithHooks(t *testing.T) {
 	var ran atomic.Int64
 	run(t, simtest.Config{Hooks: true, Runtime: func() runtime.Runtime {
 		return runtimetest.NewFake(runtimetest.FakeConfig{Script: simtest.Script, Hook: func(i runtimetest.Instance) runtimetest.Script {
@@ -180,19 +180,19 @@ func TestSeedsWithHooks(t *testing.T) {
 }
 
 // Probes of all kinds, that fail, hang, can't be made and waver.
-func TestSeedsWithProbes(t *testing.T) {
+func TestNodesWithProbes(t *testing.T) {
 	total := run(t, simtest.Config{Probes: true}, 100, 10)
 	t.Logf("%d attempts", total.Attempts)
 	require.True(t, total.Attempts > 0 || asked())
 }
 
 // All of that at once.
-func TestSeedsWithEverything(t *testing.T) {
+func TestNodesWithEverything(t *testing.T) {
 	total := run(t, everything, 60, 10)
 	require.True(t, total.Attempts > 0 && total.Evicted > 0 && total.Preempted > 0 || raceEnabled || asked())
 }
 
 // Without a store an agent knows what its sources and its runtime tell.
-func TestSeedsWithoutAStore(t *testing.T) {
+func TestNodesWithoutAStore(t *testing.T) {
 	run(t, simtest.Config{Change: func(c *syncloop.Config) { c.Store = nil }}, 40, 10)
 }
