@@ -38,7 +38,7 @@ func (w *world) requireOneRestart(p *v1.Pod, n int) {
 func slowToRead(c *syncloop.Config) {
 	c.Runtime = runtimetest.Intercept(c.Runtime, runtimetest.Funcs{
 		PodStatus: func(ctx context.Context, rt runtime.Runtime, uid types.UID) (*runtime.PodStatus, error) {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return rt.PodStatus(ctx, uid)
 		},
 	})

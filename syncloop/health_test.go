@@ -125,10 +125,26 @@ func TestHealthTellsThatTheRuntimeCannotBeListed_77177(t *testing.T) {
 	})
 }
 
+// withSources runs a loop whose pods come from such sources.
+func withSources(t *testing.T, sources map[string]podmanager.PodSource) (w *world, stop func()) {
+	t.Helper()
+	pods, err := podmanager.NewPodConfig(podmanager.Config{Sources: sources})
+	require.NoError(t, err)
+	loop, err := syncloop.New(syncloop.Config{PodConfig: pods, Runtime: runtimetest.NewFake(runtimetest.FakeConfig{})})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- loop.Run(ctx) }()
+	return &world{SyncLoop: loop, t: t}, func() {
+		cancel()
+		require.NoError(t, <-done)
+	}
+}
+
 func TestHealthTellsOfEachSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reports := make(chan podmanager.Report)
-		pods, err := podmanager.NewPodConfig(podmanager.Config{Sources: map[string]podmanager.PodSource{
+		w, stop := withSources(t, map[string]podmanager.PodSource{
 			"good": podmanager.SourceFunc(func(ctx context.Context, deliver func(podmanager.Report)) error {
 				for {
 					select {
@@ -143,14 +159,8 @@ func TestHealthTellsOfEachSource(t *testing.T) {
 				<-ctx.Done()
 				return nil
 			}),
-		}})
-		require.NoError(t, err)
-		loop, err := syncloop.New(syncloop.Config{PodConfig: pods, Runtime: runtimetest.NewFake(runtimetest.FakeConfig{})})
-		require.NoError(t, err)
-		w := &world{SyncLoop: loop, t: t}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- loop.Run(ctx) }()
+		})
+		defer stop()
 
 		reports <- podmanager.Report{Op: podmanager.OpSet, Pods: []*v1.Pod{pod("a")}}
 		synctest.Wait()
@@ -176,8 +186,6 @@ func TestHealthTellsOfEachSource(t *testing.T) {
 		synctest.Wait()
 		e, _ = w.Explain("uid-a")
 		require.Equal(t, "It was admitted.", e.Lines[1])
-		cancel()
-		require.NoError(t, <-done)
 	})
 }
 
@@ -196,16 +204,10 @@ func (hung) Every() time.Duration { return 30 * time.Second }
 
 func TestHealthTellsOfASourceThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		pods, err := podmanager.NewPodConfig(podmanager.Config{Sources: map[string]podmanager.PodSource{
+		w, stop := withSources(t, map[string]podmanager.PodSource{
 			"file": hung{[]*v1.Pod{pod("a")}}, "late": hung{},
-		}})
-		require.NoError(t, err)
-		loop, err := syncloop.New(syncloop.Config{PodConfig: pods, Runtime: runtimetest.NewFake(runtimetest.FakeConfig{})})
-		require.NoError(t, err)
-		w := &world{SyncLoop: loop, t: t}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- loop.Run(ctx) }()
+		})
+		defer stop()
 
 		sleep(90 * time.Second)
 		require.True(t, w.check("source file").OK)
@@ -216,8 +218,6 @@ func TestHealthTellsOfASourceThatHangs(t *testing.T) {
 		require.Equal(t, "has not said what it wants yet; it says nothing since 2m0s", w.check("source late").Detail)
 		e, _ := w.Explain("uid-a")
 		require.Equal(t, "Its source says nothing since 2m0s; what it said last counts.", e.Lines[1])
-		cancel()
-		require.NoError(t, <-done)
 	})
 }
 

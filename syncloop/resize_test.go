@@ -199,16 +199,23 @@ func TestEqualResizesKeepTheirOrder(t *testing.T) {
 	}, checked("3"))
 }
 
+// oneShrinksForOther has b wait for room, and a, which has it, become smaller.
+func (w *world) oneShrinksForOther() (a, b *v1.Pod) {
+	w.t.Helper()
+	a, b = pod("a", cpu("2")), pod("b", cpu("1"))
+	w.add(a, b)
+	w.update(asks(b, "2", 2))
+	require.NotNil(w.t, w.said(b.UID, v1.PodResizePending))
+	w.update(asks(a, "1", 2))
+	sleep(time.Second)
+	return a, b
+}
+
 // One that becomes smaller lets another one grow, once its containers have let go
 // of what they had.
 func TestRoomOfAResizedPodIsGivenAway(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		a, b := pod("a", cpu("2")), pod("b", cpu("1"))
-		w.add(a, b)
-		w.update(asks(b, "2", 2))
-		require.NotNil(t, w.said(b.UID, v1.PodResizePending))
-		w.update(asks(a, "1", 2))
-		sleep(time.Second)
+		a, b := w.oneShrinksForOther()
 		require.Equal(t, "1 1 1", w.has(a.UID))
 		require.Equal(t, "2 2 2", w.has(b.UID))
 		require.Equal(t, int64(3000), w.used())
@@ -220,12 +227,7 @@ func TestRoomOfAResizedPodIsGivenAway(t *testing.T) {
 // One whose containers have not begun gives up its room at once: nobody has it yet.
 func TestRoomOfAPodThatHasNotBegunIsGivenAway(t *testing.T) {
 	inBubble(t, func(t *testing.T, w *world) {
-		a, b := pod("a", cpu("2")), pod("b", cpu("1"))
-		w.add(a, b)
-		w.update(asks(b, "2", 2))
-		require.NotNil(t, w.said(b.UID, v1.PodResizePending))
-		w.update(asks(a, "1", 2))
-		sleep(time.Second)
+		a, b := w.oneShrinksForOther()
 		require.Empty(t, w.observed(a.UID).Containers)
 		require.Equal(t, "2 2 2", w.has(b.UID))
 		require.Equal(t, int64(3000), w.used())
