@@ -19,9 +19,9 @@ import (
 
 // HTTP probes with a GET request over a connection of its own: a status from 200
 // to 299 is Success, one from 300 to 399 Warning, any other Failure, as is a
-// request that fails, unless the agent can open no more files. Redirects are followed while they stay on the host, ten
-// requests at most. An answer whose body can't be read is an error. The zero
-// value works.
+// request that fails. Redirects are followed while they stay on the host, ten
+// requests at most. An answer whose body can't be read is an error, and so is it
+// when the agent can open no more files. The zero value works.
 //
 // What a manifest's author can do with it: have this agent send GET requests,
 // with headers of his choice, to any host and port that the agent can reach,

@@ -134,8 +134,8 @@ func (l *SyncLoop) roomOf(uid types.UID) (room admission.Requests) {
 
 // vacate frees the place of a pod that is gone.
 func (l *SyncLoop) vacate(uid types.UID) {
-	room := l.roomOf(uid)
 	if l.occupies(uid) {
+		room := l.roomOf(uid)
 		l.cfg.Admission.Remove(admission.Key(uid))
 		l.vacated(room)
 	}

@@ -77,9 +77,10 @@ func (c Config) withDefaults() Config {
 }
 
 // Run lets a node live through each of so many seeds, and reports those that break
-// a promise as errors of the test, with the shortest way to it; after the third, or when
-// go test's time is nearly up, which is an error too, it leaves the rest out. With -v it tells how it gets on. As many nodes live at a time
-// as there are processors. It returns what the runs were made of.
+// a promise as errors of the test, with the shortest way to it. It leaves the rest out
+// after the third, and when go test's time is nearly up, which is an error too. With -v
+// it tells how it gets on. As many nodes live at a time as there are processors. It
+// returns what the runs were made of.
 func Run(t *testing.T, cfg Config, from, seeds uint64) Stats {
 	t.Helper()
 	r := &runs{began: time.Now(), told: time.Now(), next: from, end: from + seeds}
